@@ -24,13 +24,20 @@ class Settings(BaseSettings):
 
     # --- database
     dsn: SecretStr | None = Field(
-        None, description="Where the pool is; any libpq or SQLAlchemy form. Unset: libpq's own "
-        "variables (PGHOST, PGSERVICE ...), else the embedded server."
+        None,
+        description="Where the pool is; any libpq or SQLAlchemy form. Unset: libpq's own "
+        "variables (PGHOST, PGSERVICE ...), else the embedded server.",
     )
-    pooler: bool = Field(False, description="The DSN goes through PgBouncer: no prepared statements.")
+    pooler: bool = Field(
+        False, description="The DSN goes through PgBouncer: no prepared statements."
+    )
     connect_timeout_s: int = Field(10, ge=1, description="Seconds to wait for a connection.")
-    statement_timeout_ms: int = Field(60_000, ge=100, description="Limit of one read of a user's table.")
-    lock_timeout_ms: int = Field(2_000, ge=10, description="Longest wait for a lock on a user's table.")
+    statement_timeout_ms: int = Field(
+        60_000, ge=100, description="Limit of one read of a user's table."
+    )
+    lock_timeout_ms: int = Field(
+        2_000, ge=10, description="Longest wait for a lock on a user's table."
+    )
 
     # --- embedded server
     data_dir: Path = Field(
@@ -38,8 +45,9 @@ class Settings(BaseSettings):
         description="Where the embedded server keeps its data.",
     )
     server_socket_dir: Path | None = Field(
-        None, description="Folder of the embedded server's socket. Unset: inside the data folder, "
-        "or a private folder for temporary files where that path would be too long."
+        None,
+        description="Folder of the embedded server's socket. Unset: inside the data folder, "
+        "or a private folder for temporary files where that path would be too long.",
     )
     server_port: int | None = Field(
         None, ge=1, le=65535, description="Also listen on 127.0.0.1 at this port, with a password."
@@ -51,20 +59,28 @@ class Settings(BaseSettings):
     # --- embedding model
     embedding_provider: EmbeddingProvider = Field("onnx", description="Who computes embeddings.")
     embedding_model: str = Field("all-MiniLM-L6-v2", description="Name (or folder) of the model.")
-    embedding_base_url: str | None = Field(None, description="OpenAI-compatible endpoint of embeddings.")
+    embedding_base_url: str | None = Field(
+        None, description="OpenAI-compatible endpoint of embeddings."
+    )
     embedding_api_key: SecretStr | None = Field(None, description="Key of that endpoint.")
 
     # --- chat model
     llm_model: str | None = Field(None, description="Chat model; unset: no LLM is used.")
-    llm_base_url: str | None = Field(None, description="OpenAI-compatible chat endpoint; unset: OpenAI's.")
-    llm_api_key: SecretStr | None = Field(None, description="Key of that endpoint (else OPENAI_API_KEY).")
+    llm_base_url: str | None = Field(
+        None, description="OpenAI-compatible chat endpoint; unset: OpenAI's."
+    )
+    llm_api_key: SecretStr | None = Field(
+        None, description="Key of that endpoint (else OPENAI_API_KEY)."
+    )
     llm_api_key_file: Path | None = Field(None, description="File that holds the key.")
     llm_timeout_s: float = Field(60.0, gt=0, description="Limit of one chat request.")
     llm_max_retries: int = Field(2, ge=0, description="Further tries after a failed chat request.")
 
     # --- method
     k: int = Field(10, ge=1, le=1000, description="Candidates a question.")
-    tau: float = Field(0.5, ge=0, le=1, description="Adjustment step 1 adds a partner above this score.")
+    tau: float = Field(
+        0.5, ge=0, le=1, description="Adjustment step 1 adds a partner above this score."
+    )
     sample_rows: int = Field(5, ge=0, le=100, description="Rows of a table's snapshot.")
     sample_seed: int = Field(0, description="Seed of the sampled rows.")
 
@@ -102,7 +118,8 @@ def load_settings(**arguments: Any) -> Settings:
         return Settings(**{name: value for name, value in arguments.items() if value is not None})
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            for item in error.errors()
         )
         raise ConfigurationError(
             f"The configuration can't be used: {problems}",

@@ -1,0 +1,1 @@
+"""The database: connections, the embedded server, SQL files and migrations."""

@@ -1,0 +1,159 @@
+"""Connections to the pool's database: where it is, how it is named without its password."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg import conninfo, sql
+from psycopg_pool import ConnectionPool
+
+from coret_pg.errors import ConfigurationError, DatabaseError
+from coret_pg.settings import Settings
+
+if TYPE_CHECKING:
+    from coret_pg.database.embedded import Attachment
+
+_SQLALCHEMY_FORM = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
+
+
+def parse_dsn(dsn: str) -> dict[str, Any]:
+    """Return libpq parameters of a DSN in any form: URI, SQLAlchemy URL or keywords.
+
+    Raises ConfigurationError for anything else; the message never shows the DSN.
+    """
+    try:
+        return conninfo.conninfo_to_dict(_SQLALCHEMY_FORM.sub("postgresql://", dsn.strip()))
+    except psycopg.ProgrammingError:
+        # libpq's message may quote part of the DSN, and so the password: it isn't passed on.
+        raise ConfigurationError(
+            "The DSN can't be read",
+            remedy="Write it as postgresql://user@host:5432/database or 'host=... dbname=...'; "
+            "percent-encode special characters of a password in a URL",
+        ) from None
+
+
+class Database:
+    """The database that holds the pool; starts the embedded server where no other was named."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._attachment: Attachment | None = None
+        if settings.dsn is not None:
+            self._parameters = parse_dsn(settings.dsn.get_secret_value())
+        elif settings.uses_embedded_server:
+            # Only here: a user with a server of their own needs nothing of it.
+            from coret_pg.database.embedded import attach
+
+            self._attachment = attach(settings)
+            self._parameters = parse_dsn(self._attachment.dsn)
+        else:
+            self._parameters = {}
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the embedded server; the last one out stops it."""
+        if self._attachment is not None:
+            self._attachment.close()
+            self._attachment = None
+
+    @property
+    def is_embedded(self) -> bool:
+        """Tell whether this is the embedded server."""
+        return self._attachment is not None
+
+    @property
+    def address(self) -> str:
+        """Return host, port and database name, without user and password."""
+        shown = {
+            k: v for k, v in self._parameters.items() if k in ("host", "port", "dbname", "service")
+        }
+        return conninfo.make_conninfo("", **shown) or "the server named by libpq's variables"
+
+    def connect(self, *, autocommit: bool = False, **parameters: Any) -> psycopg.Connection:
+        """Open a connection.
+
+        Raises DatabaseError where the server can't be reached or refuses us.
+        """
+        given = {**self._defaults(), **parameters}
+        try:
+            connection = psycopg.connect("", autocommit=autocommit, **given)
+        except psycopg.OperationalError as error:
+            raise DatabaseError(
+                f"No connection to {self.address}: {_without_secrets(str(error), given)}",
+                remedy="Check that the server runs there and that user, password and database are "
+                "right (`coret doctor`)",
+            ) from None
+        self._configure(connection)
+        return connection
+
+    def pool(self, most_connections: int) -> ConnectionPool:
+        """Return an open pool of connections in autocommit mode."""
+        pool = ConnectionPool(
+            "",
+            kwargs={**self._defaults(), "autocommit": True},
+            min_size=0,
+            max_size=most_connections,
+            configure=self._configure,
+            check=ConnectionPool.check_connection,
+            open=False,
+        )
+        pool.open()
+        return pool
+
+    def _defaults(self) -> dict[str, Any]:
+        return {
+            "application_name": "coret_pg",
+            "connect_timeout": self.settings.connect_timeout_s,
+            **self._parameters,
+        }
+
+    def _configure(self, connection: psycopg.Connection) -> None:
+        if self.settings.pooler:
+            connection.prepare_threshold = None
+
+    @contextmanager
+    def session(self, *, autocommit: bool = False) -> Iterator[psycopg.Connection]:
+        """Open a connection for a `with` block; closed at its end, rolled back on an error."""
+        with self.connect(autocommit=autocommit) as connection:
+            yield connection
+
+
+def _without_secrets(message: str, parameters: dict[str, Any]) -> str:
+    """Return one line of libpq's message, without the password should it ever be quoted there."""
+    password = parameters.get("password")
+    if password:
+        message = message.replace(str(password), "***")
+    return " ".join(message.split())
+
+
+def limit_reads(connection: psycopg.Connection, settings: Settings) -> None:
+    """Make a session safe for reading user tables: read-only, with time and lock limits.
+
+    Pins every setting that changes how a value is written as text, so that values of
+    different sessions and sources compare.
+    """
+    limits = {
+        "default_transaction_read_only": "on",
+        "statement_timeout": str(settings.statement_timeout_ms),
+        "lock_timeout": str(settings.lock_timeout_ms),
+        "idle_in_transaction_session_timeout": "60000",
+        "datestyle": "ISO, YMD",
+        "intervalstyle": "postgres",
+        "timezone": "UTC",
+        "extra_float_digits": "1",
+        "jit": "off",
+    }
+    with connection.transaction():
+        for name, value in limits.items():
+            connection.execute(
+                sql.SQL("SET SESSION {} = {}").format(sql.Identifier(name), sql.Literal(value))
+            )

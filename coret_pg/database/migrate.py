@@ -1,0 +1,252 @@
+"""Create and upgrade our schema: alembic runs the files of sql/."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from alembic import command, op
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from psycopg import sql
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import NullPool
+
+from coret_pg.database.connection import Database
+from coret_pg.database.sqlfiles import scripts
+from coret_pg.errors import DatabaseError, ExtensionMissing, SchemaError
+from coret_pg.resources import database_side
+from coret_pg.settings import load_settings
+
+VERSION_TABLE = "schema_version"
+PGVECTOR_NEEDED = (0, 8, 0)
+# Below this, HNSW indexes could be corrupted (pgvector's changelog, 0.8.1 to 0.8.4).
+PGVECTOR_ADVISED = (0, 8, 4)
+POSTGRES_NEEDED = 160000
+# One upgrade at a time: any number that nobody else's advisory lock uses.
+_UPGRADE_LOCK = 0x636F726574
+
+
+@dataclass(frozen=True)
+class SchemaState:
+    """Revision of the schema in a database, and the newest this package knows."""
+
+    current: str | None
+    newest: str
+
+    @property
+    def is_current(self) -> bool:
+        """Tell whether the schema is the one this package works with."""
+        return self.current == self.newest
+
+
+def initialise(database: Database) -> SchemaState:
+    """Bring the schema to the newest revision; do nothing where it is there already.
+
+    Raises ExtensionMissing with the exact statement where pgvector is absent or too old,
+    SchemaError where the schema is newer than this package, DatabaseError without privileges.
+    """
+    with database.session(autocommit=True) as connection:
+        require_postgres(connection)
+        vector_schema = require_vector(connection)
+    with _alembic(database) as (config, connection):
+        _prepare(connection, vector_schema)
+        state = _state(config, connection)
+        if state.current is not None and state.current not in _known_revisions(config):
+            raise SchemaError(
+                f"The schema in {database.address} is at revision {state.current}, which this "
+                "version of coret_pg does not know",
+                remedy="Upgrade coret_pg (pip install -U coret-pg)",
+            )
+        if not state.is_current:
+            _drop_routines(connection)
+            command.upgrade(config, "head")
+        for script in scripts("functions"):
+            _run_script(connection, script)
+        return _state(config, connection)
+
+
+def revert(database: Database, revision: str) -> SchemaState:
+    """Bring the schema down to an earlier revision ("base": nothing but what people wrote)."""
+    with _alembic(database) as (config, connection):
+        _prepare(connection, None)
+        _drop_routines(connection)
+        command.downgrade(config, revision)
+        return _state(config, connection)
+
+
+def schema_state(connection: psycopg.Connection) -> SchemaState:
+    """Return the revision in this database, read without changing anything."""
+    newest = ScriptDirectory.from_config(_config()).get_current_head()
+    if newest is None:
+        raise SchemaError("The package holds no migrations", remedy="Reinstall coret-pg")
+    there = connection.execute("SELECT to_regclass('coret.schema_version') IS NOT NULL").fetchone()
+    current = None
+    if there and there[0]:
+        row = connection.execute("SELECT version_num FROM coret.schema_version").fetchone()
+        current = row[0] if row else None
+    return SchemaState(current, newest)
+
+
+def require_schema(connection: psycopg.Connection, address: str) -> None:
+    """Raise SchemaError unless the schema is there and current."""
+    state = schema_state(connection)
+    if state.current is None:
+        raise SchemaError(
+            f"There is no coret schema in {address}", remedy="Run `coret init` there first"
+        )
+    if not state.is_current:
+        raise SchemaError(
+            f"The coret schema in {address} is at revision {state.current}, this version of "
+            f"coret_pg works with {state.newest}",
+            remedy="Run `coret init` to upgrade it, or upgrade coret_pg if it is the older one",
+        )
+
+
+def require_postgres(connection: psycopg.Connection) -> None:
+    """Raise DatabaseError where the server is older than Postgres 16."""
+    if connection.info.server_version < POSTGRES_NEEDED:
+        raise DatabaseError(
+            f"The server is Postgres {connection.info.parameter_status('server_version')}",
+            remedy="coret_pg works with Postgres 16 and newer",
+        )
+
+
+def require_vector(connection: psycopg.Connection) -> str:
+    """Return the schema pgvector is installed in; create the extension where we may.
+
+    Raises ExtensionMissing with the statement an administrator has to run.
+    """
+    installed = vector_version(connection)
+    if installed is None:
+        try:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.errors.InsufficientPrivilege:
+            raise ExtensionMissing(
+                f"The extension vector (pgvector) is not in database {connection.info.dbname}, and "
+                f"role {connection.info.user} may not create it",
+                remedy="Let a superuser run there: CREATE EXTENSION vector; then run `coret init` "
+                "again",
+            ) from None
+        except (psycopg.errors.UndefinedFile, psycopg.errors.FeatureNotSupported):
+            raise ExtensionMissing(
+                "The extension vector (pgvector) is not available on this server",
+                remedy="Install pgvector 0.8 or newer on the server (package postgresql-<major>-"
+                "pgvector), then run there: CREATE EXTENSION vector;",
+            ) from None
+        installed = vector_version(connection)
+    if installed is None:
+        raise ExtensionMissing(
+            "The extension vector could not be created", remedy="See the server's log"
+        )
+    version, schema = installed
+    if version < PGVECTOR_NEEDED:
+        raise ExtensionMissing(
+            f"The extension vector is {'.'.join(map(str, version))}; coret_pg needs 0.8.0 or newer",
+            remedy="Install a newer pgvector on the server, then run there: "
+            "ALTER EXTENSION vector UPDATE;",
+        )
+    return schema
+
+
+def vector_version(connection: psycopg.Connection) -> tuple[tuple[int, ...], str] | None:
+    """Return pgvector's version and schema in this database, None where it is not installed."""
+    row = connection.execute(
+        "SELECT extversion, nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
+        "WHERE extname = 'vector'"
+    ).fetchone()
+    return (tuple(int(part) for part in row[0].split(".")), row[1]) if row else None
+
+
+def run_schema_files(*names: str) -> None:
+    """Run files of sql/schema/ inside a migration."""
+    for name in names:
+        _run_script(op.get_bind(), _sql_file(f"schema/{name}"))
+
+
+@contextmanager
+def own_connection() -> Iterator[Connection]:
+    """Open a SQLAlchemy connection to the configured database, for alembic run by hand."""
+    with Database(load_settings()) as database:
+        with database.session(autocommit=True) as raw:
+            vector_schema = require_vector(raw)
+        with _sqlalchemy(database) as connection:
+            _prepare(connection, vector_schema)
+            yield connection
+
+
+def _config() -> Config:
+    config = Config(str(database_side() / "alembic.ini"))
+    config.set_main_option(
+        "script_location", str(database_side() / "migrations").replace("%", "%%")
+    )
+    return config
+
+
+@contextmanager
+def _sqlalchemy(database: Database) -> Iterator[Connection]:
+    # A creator instead of a URL: the password never passes through a config file's quoting.
+    engine = create_engine("postgresql+psycopg://", creator=database.connect, poolclass=NullPool)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _alembic(database: Database) -> Iterator[tuple[Config, Connection]]:
+    """Open one transaction for a whole up- or downgrade: all of it happens, or nothing."""
+    config = _config()
+    try:
+        with _sqlalchemy(database) as connection:
+            config.attributes["connection"] = connection
+            yield config, connection
+    except Exception as error:
+        cause = getattr(error, "orig", error)
+        if isinstance(cause, psycopg.errors.InsufficientPrivilege):
+            raise DatabaseError(
+                f"The role may not change the coret schema in {database.address}: {cause}".strip(),
+                remedy="Let an administrator run: GRANT CREATE ON DATABASE <database> TO <role>; "
+                "or run `coret init` as the schema's owner",
+            ) from None
+        raise
+
+
+def _prepare(connection: Connection, vector_schema: str | None) -> None:
+    """Take the upgrade lock, make the schema, and let SQL files find the type vector."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})")
+    # Before any revision: alembic's version table lives in the schema.
+    _run_script(connection, _sql_file("schema/010_schema.sql"))
+    path = sql.SQL(", ").join(
+        sql.Identifier(schema) for schema in ("pg_catalog", vector_schema) if schema
+    )
+    connection.exec_driver_sql(f"SET LOCAL search_path = {path.as_string()}")
+    connection.exec_driver_sql("SET LOCAL client_min_messages = warning")
+
+
+def _state(config: Config, connection: Connection) -> SchemaState:
+    context = MigrationContext.configure(
+        connection, opts={"version_table": VERSION_TABLE, "version_table_schema": "coret"}
+    )
+    newest = ScriptDirectory.from_config(config).get_current_head()
+    return SchemaState(context.get_current_revision(), newest or "")
+
+
+def _known_revisions(config: Config) -> set[str]:
+    return {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+
+
+def _drop_routines(connection: Connection) -> None:
+    """Drop our functions and views: tables can't change under them; they are made anew after."""
+    _run_script(connection, _sql_file("queries/drop_routines.sql"))
+
+
+def _sql_file(name: str) -> str:
+    return (database_side() / "sql" / name).read_text(encoding="utf-8")
+
+
+def _run_script(connection: Connection, text: str) -> None:
+    # Without parameters the driver sends the text as it is, several statements at once.
+    connection.exec_driver_sql(text, execution_options={"no_parameters": True})

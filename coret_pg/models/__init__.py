@@ -1,0 +1,6 @@
+"""Clients of the embedding models and of the chat model; heavy libraries load on first use."""
+
+from coret_pg.models.chat import ChatAnswer, ChatModel, open_chat
+from coret_pg.models.embedding import Embedder, open_embedder
+
+__all__ = ["ChatAnswer", "ChatModel", "Embedder", "open_chat", "open_embedder"]

@@ -1,0 +1,5 @@
+"""Everything reusable, computed before a question comes.
+
+The order of flow: catalog -> snapshot -> profile -> purpose -> embedding -> compatibility;
+refresh decides what is due and runs it.
+"""

@@ -1,0 +1,41 @@
+"""The profile step: facts about each column's values, and its sorted distinct keys."""
+
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Dumper
+
+from coret_pg.database.sqlfiles import query
+from coret_pg.offline.catalog import read_columns
+from coret_pg.offline.source import PoolTable, SortedKeys, Source, Unreadable
+
+_INT8_ARRAY = 1016
+
+
+class _KeysDumper(Dumper):
+    format = pq.Format.BINARY
+    oid = _INT8_ARRAY
+
+    def dump(self, obj: SortedKeys) -> bytes:
+        return obj.data
+
+
+def profile_table(connection: psycopg.Connection, source: Source, table: PoolTable) -> None:
+    """Profile every column of a table and store the facts.
+
+    Columns that can be read are stored even where another can't; then raises Unreadable.
+    """
+    connection.adapters.register_dumper(SortedKeys, _KeysDumper)
+    problems = []
+    for column in read_columns(connection, table.table_id):
+        try:
+            facts = source.profile_column(table, column)
+        except Unreadable as reason:
+            # Facts of another day would pass for today's.
+            connection.execute(
+                "DELETE FROM coret.column_profile WHERE column_id = %s", [column.column_id]
+            )
+            problems.append(f"{column.column_name}: {reason}")
+            continue
+        connection.execute(query("store_profile"), {"column_id": column.column_id, **facts})
+    if problems:
+        raise Unreadable("; ".join(problems))

@@ -1,0 +1,230 @@
+"""Refresh: run each step for the tables it is due for. Safe to stop, resume and repeat.
+
+Every table's outcome is committed with its step's fingerprint, so a run that was killed goes on
+where it was, and a run with nothing due does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+
+from coret_pg.database.connection import Database
+from coret_pg.database.migrate import require_schema
+from coret_pg.database.sqlfiles import query
+from coret_pg.errors import CoretError, DatabaseError, PoolError
+from coret_pg.models import ChatModel, Embedder
+from coret_pg.offline import embedding
+from coret_pg.offline.catalog import CatalogChange, read_tables, sync_catalog
+from coret_pg.offline.compatibility import renew_compatibility
+from coret_pg.offline.profile import profile_table
+from coret_pg.offline.progress import Progress, Unwatched
+from coret_pg.offline.purpose import describe_table
+from coret_pg.offline.snapshot import take_snapshot
+from coret_pg.offline.source import PoolTable, PostgresSource, Unreadable
+
+STEPS = ("snapshot", "profile", "purpose", "embedding", "compatibility")
+# One refresh at a time in a database; the second key tells our locks from each other.
+_REFRESH_LOCK = (0x636F72, 1)
+_EMBEDDING_BATCH = 64
+_COMPATIBILITY_BATCH = 50
+
+# Runs a step for a batch of tables and commits what it stored; returns per table why it was
+# skipped, None where it wasn't.
+Step = Callable[[Sequence[PoolTable]], Sequence[str | None]]
+
+
+@dataclass
+class StepReport:
+    """What a refresh did in one step."""
+
+    done: int = 0
+    skipped: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass
+class RefreshReport:
+    """What a refresh did."""
+
+    job_id: int
+    catalog: CatalogChange
+    tables: int
+    steps: dict[str, StepReport] = field(default_factory=dict)
+
+
+def refresh(
+    database: Database,
+    embedder: Embedder,
+    chat: ChatModel | None = None,
+    *,
+    full: bool = False,
+    progress: Progress | None = None,
+) -> RefreshReport:
+    """Bring everything computed about the pool up to date.
+
+    With `full`, every step runs for every table. Raises PoolError for an empty pool,
+    DatabaseError while another refresh runs.
+    """
+    progress = progress or Unwatched()
+    settings = database.settings
+    with database.session(autocommit=True) as connection, _only_one(connection):
+        require_schema(connection, database.address)
+        with _job(connection) as job_id, closing(_source_here(database, connection)) as source:
+            change = sync_catalog(connection, source)
+            tables = _count_tables(connection)
+            if tables == 0:
+                raise PoolError(
+                    f"The pool in {database.address} is empty: no table but coret's own",
+                    remedy="Load some (`coret load PATH`), or name another database (--dsn)",
+                )
+            if full:
+                connection.execute("DELETE FROM coret.table_step")
+            report = RefreshReport(job_id, change, tables)
+            model_id = embedding.register_model(connection, embedder)
+
+            def snapshot(batch: Sequence[PoolTable]) -> Sequence[str | None]:
+                for table in batch:
+                    take_snapshot(
+                        connection, source, table,
+                        rows=settings.sample_rows, seed=settings.sample_seed,
+                    )  # fmt: skip
+                return [None] * len(batch)
+
+            def profile(batch: Sequence[PoolTable]) -> Sequence[str | None]:
+                for table in batch:
+                    profile_table(connection, source, table)
+                return [None] * len(batch)
+
+            def purpose(batch: Sequence[PoolTable]) -> Sequence[str | None]:
+                return [describe_table(connection, table, chat) for table in batch]
+
+            def embed(batch: Sequence[PoolTable]) -> Sequence[str | None]:
+                embedding.embed_tables(connection, embedder, model_id, batch)
+                return [None] * len(batch)
+
+            def compatibility(batch: Sequence[PoolTable]) -> Sequence[str | None]:
+                renew_compatibility(connection, [table.table_id for table in batch])
+                return [None] * len(batch)
+
+            run = _Run(connection, job_id, progress, report)
+            run.step("snapshot", snapshot, setting=f"{settings.sample_rows}/{settings.sample_seed}")
+            run.step("profile", profile)
+            run.step("purpose", purpose, setting=chat.model if chat else "composed")
+            run.step("embedding", embed, setting=str(model_id), batch_size=_EMBEDDING_BATCH)
+            embedding.activate_model(connection, model_id)
+            # The planner has to know how large what it joins has become.
+            connection.execute(
+                "ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column"
+            )
+            run.step(
+                "compatibility",
+                compatibility,
+                setting=str(model_id),
+                batch_size=_COMPATIBILITY_BATCH,
+            )
+            connection.execute("ANALYZE coret.table_embedding, coret.compatibility")
+            return report
+
+
+class _Run:
+    """One refresh under way: finds what is due, runs it, and writes down what came of it."""
+
+    def __init__(
+        self, connection: psycopg.Connection, job_id: int, progress: Progress, report: RefreshReport
+    ) -> None:
+        self._connection = connection
+        self._job_id = job_id
+        self._progress = progress
+        self._report = report
+
+    def step(self, name: str, work: Step, *, setting: str = "", batch_size: int = 1) -> None:
+        """Run one step for every table it is due for, a batch at a time."""
+        connection, started = self._connection, time.perf_counter()
+        due: dict[int, str] = dict(
+            connection.execute(
+                "SELECT table_id, fingerprint FROM coret.due_tables(%s, %s)", [name, setting]
+            ).fetchall()
+        )
+        report = self._report.steps[name] = StepReport()
+        self._progress.start(name, len(due))
+        connection.execute(query("start_job_step"), [self._job_id, name, len(due)])
+        tables = read_tables(connection, list(due))
+        for start in range(0, len(tables), batch_size):
+            batch = tables[start : start + batch_size]
+            try:
+                problems = work(batch)
+            except Unreadable as reason:
+                # What the step could do before it met the reason stays (a column's profile).
+                problems = [str(reason)] * len(batch)
+            # After the work, not around it: no transaction is open while a model is asked.
+            with connection.transaction():
+                for table, problem in zip(batch, problems, strict=True):
+                    connection.execute(
+                        query("record_step"), [table.table_id, name, due[table.table_id], problem]
+                    )
+                    if problem:
+                        report.skipped[table.qualified_name] = problem
+                    else:
+                        report.done += 1
+                connection.execute(
+                    query("advance_job_step"),
+                    [report.done, len(report.skipped), self._job_id, name],
+                )
+            self._progress.advance(name, len(batch))
+        connection.execute(query("end_job_step"), [self._job_id, name])
+        self._progress.finish(name)
+        report.seconds = time.perf_counter() - started
+
+
+def _source_here(database: Database, connection: psycopg.Connection) -> PostgresSource:
+    row = connection.execute("SELECT source_id FROM coret.source WHERE kind = 'here'").fetchone()
+    if row is None:
+        raise DatabaseError(
+            f"coret.source in {database.address} no longer names this database",
+            remedy="Insert it again: INSERT INTO coret.source (source_name, kind) "
+            "VALUES ('here', 'here')",
+        )
+    return PostgresSource(database, row[0])
+
+
+def _count_tables(connection: psycopg.Connection) -> int:
+    row = connection.execute("SELECT count(*) FROM coret.catalog_table").fetchone()
+    return int(row[0]) if row else 0
+
+
+@contextmanager
+def _only_one(connection: psycopg.Connection) -> Iterator[None]:
+    """Hold the refresh lock; it goes with the session, however that ends."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s, %s)", _REFRESH_LOCK).fetchone()
+    if not (row and row[0]):
+        raise DatabaseError(
+            "Another refresh of this database is running",
+            remedy="Wait until it has ended (`coret status` shows it), then run yours",
+        )
+    try:
+        yield
+    finally:
+        if not connection.closed:
+            connection.execute("SELECT pg_advisory_unlock(%s, %s)", _REFRESH_LOCK)
+
+
+@contextmanager
+def _job(connection: psycopg.Connection) -> Iterator[int]:
+    """Keep a job's row: running, then finished or failed with its reason."""
+    # We hold the lock: whatever still counts as running belongs to a process that died.
+    connection.execute(query("abandon_jobs"))
+    row = connection.execute(query("start_job")).fetchone()
+    job_id = int(row[0]) if row else 0
+    try:
+        yield job_id
+    except BaseException as error:
+        if not connection.closed:
+            reason = str(error) if isinstance(error, CoretError) else type(error).__name__
+            connection.execute(query("end_job"), ["failed", reason, job_id])
+        raise
+    connection.execute(query("end_job"), ["finished", None, job_id])

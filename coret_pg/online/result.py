@@ -1,0 +1,98 @@
+"""The answer to a question, and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Role = Literal["selected", "added by compatibility", "added by expansion", "not chosen"]
+Path = Literal["llm", "no-llm", "fallback"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A table near the question."""
+
+    rank: int
+    table_id: int
+    schema_name: str
+    table_name: str
+    relevance: float
+    is_current: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return schema.table, a table's identity in every output."""
+        return f"{self.schema_name}.{self.table_name}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two compatible tables and the columns that join them best."""
+
+    table_a: int
+    table_b: int
+    column_a: str
+    column_b: str
+    score: float
+    cardinality: str
+
+    def other(self, table_id: int) -> int:
+        """Return the table at the other end."""
+        return self.table_b if table_id == self.table_a else self.table_a
+
+
+@dataclass(frozen=True)
+class ChosenTable:
+    """A table of the answer, and how it came in."""
+
+    name: str
+    schema_name: str
+    table_name: str
+    rank: int
+    relevance: float
+    role: Role
+    partner: str | None = None
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join of the answer: which columns of which tables, and how sure it is."""
+
+    left_table: str
+    left_column: str
+    right_table: str
+    right_column: str
+    score: float
+    cardinality: str
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """The joinable set of tables that answers a question, and the way it was found.
+
+    `path`: "llm" a chat model selected; "no-llm" none is configured; "fallback" the chat model
+    failed and `path_reason` says why. `seconds` holds the time of each stage.
+    """
+
+    retrieval_id: int
+    question: str
+    tables: Sequence[ChosenTable]
+    joins: Sequence[Join]
+    candidates: Sequence[Candidate]
+    schema_slice: str
+    path: Path
+    path_reason: str | None
+    is_connected: bool
+    warnings: Sequence[str]
+    seconds: Mapping[str, float]
+
+    @property
+    def table_names(self) -> list[str]:
+        """Return the qualified names of the set, in order of relevance."""
+        return [table.name for table in self.tables]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return asdict(self)

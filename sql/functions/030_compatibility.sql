@@ -1,0 +1,114 @@
+-- Compatibility of tables: the gate over column pairs, the score, the best pair a table pair.
+
+CREATE OR REPLACE FUNCTION coret.included_columns(changed_tables bigint[])
+RETURNS TABLE (sub_column bigint, sup_column bigint)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    -- A pair of columns that can pass by its facts alone: same kind of keys, different tables,
+    -- one side unique, the smaller one's range inside the larger one's.
+    WITH keyed AS MATERIALIZED (
+        SELECT c.table_id, p.*
+        FROM coret.column_profile AS p JOIN coret.catalog_column AS c USING (column_id)
+        WHERE p.key_kind IS NOT NULL AND p.distinct_count > 0
+    ),
+    plausible AS MATERIALIZED (
+        SELECT sub.column_id AS sub_column, sub.is_interval AS sub_is_interval, sub.min_key, sub.max_key,
+               sup.column_id AS sup_column, sup.is_interval AS sup_is_interval
+        FROM keyed AS sub JOIN keyed AS sup ON sup.key_kind = sub.key_kind
+        WHERE sub.table_id <> sup.table_id
+          AND (sub.is_unique OR sup.is_unique)
+          AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
+          AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
+          AND (sub.table_id = ANY (changed_tables) OR sup.table_id = ANY (changed_tables))
+    ),
+    -- Only the rest needs values: first the probes, then everything.
+    probed AS MATERIALIZED (
+        SELECT p.*, sub.keys AS sub_keys, sup.keys AS sup_keys
+        FROM plausible AS p
+        JOIN coret.column_keys AS sup ON sup.column_id = p.sup_column
+        LEFT JOIN coret.column_keys AS sub ON sub.column_id = p.sub_column
+        WHERE NOT p.sup_is_interval
+          AND CASE WHEN p.sub_is_interval THEN coret.holds_interval(sup.keys, p.min_key, p.max_key)
+                   ELSE coret.holds_probes(sup.keys, sub.probes) END
+    )
+    SELECT p.sub_column, p.sup_column FROM plausible AS p WHERE p.sup_is_interval
+    UNION ALL
+    SELECT p.sub_column, p.sup_column FROM probed AS p
+    WHERE p.sub_is_interval OR coret.holds_keys(p.sup_keys, p.sub_keys);
+END;
+COMMENT ON FUNCTION coret.included_columns(bigint[]) IS
+    'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s) with a side in the given tables. Exact up to collisions of 64-bit hashes; integers and dates have none.';
+
+CREATE OR REPLACE FUNCTION coret.header_similarity(cosine_distance float8, words_a text[], words_b text[]) RETURNS real
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (0.5 * greatest(0, least(1, 1 - coalesce(cosine_distance, 1))) + 0.5 * coret.word_overlap(words_a, words_b))::real;
+COMMENT ON FUNCTION coret.header_similarity(float8, text[], text[]) IS
+    '0.5 * cosine of two header embeddings (clamped to 0..1; 0 where one is missing) + 0.5 * overlap coefficient of the header words.';
+
+CREATE OR REPLACE FUNCTION coret.refresh_compatibility(changed_tables bigint[]) RETURNS bigint
+LANGUAGE sql VOLATILE STRICT
+BEGIN ATOMIC
+    DELETE FROM coret.compatibility WHERE table_a = ANY (changed_tables) OR table_b = ANY (changed_tables);
+    WITH scored AS (
+        SELECT sub.table_id AS sub_table, sup.table_id AS sup_table, i.sub_column, i.sup_column,
+               (psub.distinct_count::float8 / psup.distinct_count)::real AS jaccard,
+               coret.header_similarity(esub.embedding <=> esup.embedding, sub.header_words, sup.header_words) AS header_similarity,
+               psub.is_unique AS sub_is_unique, psup.is_unique AS sup_is_unique
+        FROM coret.included_columns(changed_tables) AS i
+        JOIN coret.catalog_column AS sub ON sub.column_id = i.sub_column
+        JOIN coret.catalog_column AS sup ON sup.column_id = i.sup_column
+        JOIN coret.column_profile AS psub ON psub.column_id = i.sub_column
+        JOIN coret.column_profile AS psup ON psup.column_id = i.sup_column
+        LEFT JOIN coret.embedding_model AS m ON m.is_active
+        LEFT JOIN coret.column_embedding AS esub ON esub.model_id = m.model_id AND esub.column_id = i.sub_column
+        LEFT JOIN coret.column_embedding AS esup ON esup.model_id = m.model_id AND esup.column_id = i.sup_column
+    ),
+    best AS (
+        SELECT DISTINCT ON (least(sub_table, sup_table), greatest(sub_table, sup_table))
+               *, (0.5 * jaccard + 0.5 * header_similarity)::real AS score
+        FROM scored
+        ORDER BY least(sub_table, sup_table), greatest(sub_table, sup_table),
+                 (0.5 * jaccard + 0.5 * header_similarity)::real DESC, sub_column, sup_column
+    ),
+    stored AS (
+        INSERT INTO coret.compatibility (table_a, table_b, column_a, column_b, score, jaccard,
+            header_similarity, a_in_b, b_in_a, a_is_unique, b_is_unique)
+        SELECT least(sub_table, sup_table), greatest(sub_table, sup_table),
+               CASE WHEN sub_table < sup_table THEN sub_column ELSE sup_column END,
+               CASE WHEN sub_table < sup_table THEN sup_column ELSE sub_column END,
+               score, jaccard, header_similarity,
+               CASE WHEN sub_table < sup_table THEN 1 ELSE jaccard END,
+               CASE WHEN sub_table < sup_table THEN jaccard ELSE 1 END,
+               CASE WHEN sub_table < sup_table THEN sub_is_unique ELSE sup_is_unique END,
+               CASE WHEN sub_table < sup_table THEN sup_is_unique ELSE sub_is_unique END
+        FROM best
+        RETURNING 1
+    )
+    SELECT count(*) FROM stored;
+END;
+COMMENT ON FUNCTION coret.refresh_compatibility(bigint[]) IS
+    'Renew compatibility for every pair with a side in the given tables; returns the number of pairs stored.';
+
+CREATE OR REPLACE VIEW coret.compatible_pair AS
+    SELECT c.table_a, c.table_b, c.score, c.jaccard, c.header_similarity, c.cardinality, c.evidence,
+           coret.qualified_name(ta.schema_name, ta.table_name) AS name_a, ca.column_name AS column_a,
+           coret.qualified_name(tb.schema_name, tb.table_name) AS name_b, cb.column_name AS column_b
+    FROM coret.compatibility AS c
+    JOIN coret.catalog_table AS ta ON ta.table_id = c.table_a
+    JOIN coret.catalog_table AS tb ON tb.table_id = c.table_b
+    JOIN coret.catalog_column AS ca ON ca.column_id = c.column_a
+    JOIN coret.catalog_column AS cb ON cb.column_id = c.column_b
+    WHERE c.evidence <> 'rejected';
+COMMENT ON VIEW coret.compatible_pair IS 'Compatibility with names: which two tables join on which columns, and how well.';
+
+CREATE OR REPLACE FUNCTION coret.compatible_with(table_id bigint)
+RETURNS TABLE (other_id bigint, score real, own_column bigint, other_column bigint)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT c.table_b, c.score, c.column_a, c.column_b FROM coret.compatibility AS c
+    WHERE c.table_a = compatible_with.table_id AND c.evidence <> 'rejected'
+    UNION ALL
+    SELECT c.table_a, c.score, c.column_b, c.column_a FROM coret.compatibility AS c
+    WHERE c.table_b = compatible_with.table_id AND c.evidence <> 'rejected';
+END;
+COMMENT ON FUNCTION coret.compatible_with(bigint) IS 'Every table that joins with one table (by its id): score and the two columns, seen from that table.';

@@ -1,0 +1,79 @@
+-- Candidates: the tables nearest to a question.
+
+CREATE OR REPLACE FUNCTION coret.is_current(table_oid oid, schema_name text, table_name text) RETURNS boolean
+LANGUAGE sql STABLE STRICT
+RETURN to_regclass(coret.qualified_name(schema_name, table_name))::oid IS NOT DISTINCT FROM table_oid;
+COMMENT ON FUNCTION coret.is_current(oid, text, text) IS
+    'Whether a table of this database still has the OID and the name of the catalog: false once dropped, recreated or renamed.';
+
+CREATE OR REPLACE FUNCTION coret.index_type(dimension integer) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT
+-- pgvector indexes vector up to 2,000 dimensions, halfvec up to 4,000.
+RETURN format('%s(%s)', CASE WHEN dimension <= 2000 THEN 'vector' ELSE 'halfvec' END, dimension);
+COMMENT ON FUNCTION coret.index_type(integer) IS 'The type that embeddings are cast to in a model''s HNSW index, by its dimension.';
+
+CREATE OR REPLACE FUNCTION coret.build_hnsw_index(model_id smallint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT AS $$
+DECLARE
+    index_type text;
+BEGIN
+    SELECT coret.index_type(m.dimension) INTO STRICT index_type
+    FROM coret.embedding_model AS m WHERE m.model_id = build_hnsw_index.model_id;
+    EXECUTE format(
+        'CREATE INDEX IF NOT EXISTS %I ON coret.table_embedding USING hnsw ((embedding::%s) %s) WHERE model_id = %s',
+        'table_embedding_hnsw_' || model_id, index_type,
+        CASE WHEN index_type LIKE 'vector%' THEN 'vector_cosine_ops' ELSE 'halfvec_cosine_ops' END, model_id);
+END $$;
+COMMENT ON FUNCTION coret.build_hnsw_index(smallint) IS 'Build the HNSW cosine index of one embedding model, where it is missing.';
+
+CREATE OR REPLACE FUNCTION coret.activate_model(model_id smallint) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT AS $$
+BEGIN
+    PERFORM coret.build_hnsw_index(model_id);
+    -- Never two at once: the unique index is checked row by row.
+    UPDATE coret.embedding_model AS m SET is_active = false WHERE m.is_active AND m.model_id <> activate_model.model_id;
+    UPDATE coret.embedding_model AS m SET is_active = true WHERE m.model_id = activate_model.model_id;
+END $$;
+COMMENT ON FUNCTION coret.activate_model(smallint) IS
+    'Build an embedding model''s index and let it answer questions from now on, instead of the one before.';
+
+CREATE OR REPLACE FUNCTION coret.candidates(question_embedding vector, k integer DEFAULT 10, include_vanished boolean DEFAULT false)
+RETURNS TABLE (rank integer, table_id bigint, schema_name text, table_name text, relevance real, is_current boolean)
+LANGUAGE plpgsql STABLE STRICT
+-- Settings named here go back to the caller's when the function ends.
+SET hnsw.iterative_scan = 'strict_order'
+SET hnsw.ef_search = 40
+SET enable_indexscan = on
+AS $$
+DECLARE
+    model record;
+BEGIN
+    SELECT m.model_id, m.dimension, coret.index_type(m.dimension) AS index_type,
+           (SELECT c.reltuples FROM pg_class AS c WHERE c.oid = 'coret.table_embedding'::regclass) AS tables
+    INTO model FROM coret.embedding_model AS m WHERE m.is_active;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'coret: no embedding model is active'
+            USING HINT = 'Run "coret refresh" first.', ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    IF vector_dims(question_embedding) <> model.dimension THEN
+        RAISE EXCEPTION 'coret: the question has % dimensions, the active embedding model has %',
+            vector_dims(question_embedding), model.dimension
+            USING HINT = 'Embed the question with the active model (see coret.embedding_model).', ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM set_config('hnsw.ef_search', least(1000, greatest(40, 4 * k))::text, true);
+    -- Below some thousand tables an exact scan costs about a millisecond and misses nothing.
+    PERFORM set_config('enable_indexscan', CASE WHEN model.tables < 5000 THEN 'off' ELSE 'on' END, true);
+    RETURN QUERY EXECUTE format($query$
+        SELECT row_number() OVER (ORDER BY n.distance, n.table_id)::integer, n.table_id, n.schema_name, n.table_name,
+               (1 - n.distance)::real, n.is_current
+        FROM (SELECT t.table_id, t.schema_name, t.table_name, coret.is_current(t.table_oid, t.schema_name, t.table_name) AS is_current,
+                     (e.embedding::%1$s) <=> $1::%1$s AS distance
+              FROM coret.table_embedding AS e JOIN coret.catalog_table AS t ON t.table_id = e.table_id
+              WHERE e.model_id = %2$s AND ($3 OR coret.is_current(t.table_oid, t.schema_name, t.table_name))
+              ORDER BY (e.embedding::%1$s) <=> $1::%1$s
+              LIMIT $2) AS n
+        ORDER BY 1$query$, model.index_type, model.model_id)
+    USING question_embedding, k, include_vanished;
+END $$;
+COMMENT ON FUNCTION coret.candidates(vector, integer, boolean) IS
+    'The k tables nearest to a question''s embedding by cosine (relevance = cosine). Tables dropped, recreated or renamed after the last refresh are left out, or shown with is_current = false.';

@@ -1,0 +1,21 @@
+-- Facts and keys of one column, in one scan. {value}: the column as it compares; {key}: its 64-bit key.
+-- Run in the source; reads only.
+WITH grouped AS MATERIALIZED (
+    SELECT value, count(*) AS occurrences FROM (SELECT {value} AS value FROM {table}) AS scanned GROUP BY value
+),
+-- With sort and aggregate apart, the keys are sorted once.
+keyed AS MATERIALIZED (
+    SELECT array_agg(key ORDER BY key) AS keys
+    FROM (SELECT DISTINCT {key} AS key FROM grouped WHERE value IS NOT NULL) AS distinct_keys
+)
+SELECT coalesce(sum(occurrences), 0)::bigint AS row_count,
+       coalesce(sum(occurrences) FILTER (WHERE value IS NULL), 0)::bigint AS null_count,
+       count(value) AS distinct_count,
+       left(min(value)::text, 200) AS min_value,
+       left(max(value)::text, 200) AS max_value,
+       array(SELECT left(value::text, 100) FROM grouped WHERE value IS NOT NULL
+             ORDER BY occurrences DESC, value LIMIT 5) AS frequent_values,
+       (SELECT keys[1] FROM keyed) AS min_key,
+       (SELECT keys[cardinality(keys)] FROM keyed) AS max_key,
+       (SELECT keys FROM keyed) AS keys
+FROM grouped
