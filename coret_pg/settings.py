@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from coret_pg.errors import ConfigurationError
 
 EmbeddingProvider = Literal["onnx", "sentence-transformers", "openai"]
+EmbeddedText = Literal["names", "paper"]
 LIBPQ_VARIABLES = ("PGHOST", "PGSERVICE", "PGDATABASE", "PGHOSTADDR")
 
 
@@ -81,6 +82,11 @@ class Settings(BaseSettings):
     tau: float = Field(
         0.5, ge=0, le=1, description="Adjustment step 1 adds a partner above this score."
     )
+    embedded_text: EmbeddedText = Field(
+        "names",
+        description="What is embedded of a table. names: name, columns, and what a person or a "
+        "chat model wrote of it; paper: name, purpose, snapshot.",
+    )
     sample_rows: int = Field(5, ge=0, le=100, description="Rows of a table's snapshot.")
     sample_seed: int = Field(0, description="Seed of the sampled rows.")
 
@@ -123,5 +129,6 @@ def load_settings(**arguments: Any) -> Settings:
         )
         raise ConfigurationError(
             f"The configuration can't be used: {problems}",
-            remedy="Correct the CORET_ variable or argument of that name (docs/reference/settings.md)",
+            remedy="Correct the CORET_ variable or argument of that name "
+            "(docs/reference/settings.md)",
         ) from error

@@ -207,11 +207,20 @@ def _alembic(database: Database) -> Iterator[tuple[Config, Connection]]:
         cause = getattr(error, "orig", error)
         if isinstance(cause, psycopg.errors.InsufficientPrivilege):
             raise DatabaseError(
-                f"The role may not change the coret schema in {database.address}: {cause}".strip(),
+                f"The role may not change the coret schema in {database.address}: {_message(cause)}",
                 remedy="Let an administrator run: GRANT CREATE ON DATABASE <database> TO <role>; "
                 "or run `coret init` as the schema's owner",
             ) from None
+        if isinstance(cause, psycopg.errors.DependentObjectsStillExist):
+            raise SchemaError(
+                f"The schema in {database.address} can't be changed: {_message(cause)}",
+                remedy="Drop those objects, run the command again, then make them anew",
+            ) from None
         raise
+
+
+def _message(error: psycopg.Error) -> str:
+    return error.diag.message_primary or str(error)
 
 
 def _prepare(connection: Connection, vector_schema: str | None) -> None:

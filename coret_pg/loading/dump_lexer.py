@@ -8,12 +8,14 @@ from typing import Literal, NamedTuple
 _LETTER = "A-Za-z_\u0080-\U0010ffff"
 _DOLLAR = rf"\$(?:[{_LETTER}][{_LETTER}0-9]*)?\$"
 
-# What matters between two statements' ends; words and numbers are taken whole, for a
-# dollar inside of them opens no quote.
+# What matters between two statements' ends. A dollar inside of a word opens no quote, and
+# of the words only those of a function's body count.
 _SPECIAL = re.compile(
-    rf"(?P<word>[{_LETTER}][{_LETTER}0-9$]*)|(?P<number>[0-9][{_LETTER}0-9.]*)"
-    rf"|(?P<line>--)|(?P<block>/\*)|(?P<quote>')|(?P<name>\")|(?P<dollar>{_DOLLAR})"
-    r"|(?P<end>;)|(?P<open>\()|(?P<close>\))|(?P<meta>\\)"
+    rf"(?<![{_LETTER}0-9$])(?:(?P<word>(?:FUNCTION|PROCEDURE|BEGIN|CASE|END)(?![{_LETTER}0-9$]))"
+    rf"|(?P<escapes>E')|(?P<dollar>{_DOLLAR}))"
+    r"|(?P<line>--)|(?P<block>/\*)|(?P<quote>')|(?P<name>\")"
+    r"|(?P<end>;)|(?P<open>\()|(?P<close>\))|(?P<meta>\\)",
+    re.I,
 )
 _IN_ESCAPES = re.compile(r"\\.|''|'", re.S)
 _IN_QUOTE = re.compile(r"''|'")
@@ -54,6 +56,8 @@ class Token(NamedTuple):
     def identifier(self) -> str | None:
         """Return the name this token stands for, folded as Postgres does; None if it is none."""
         if self.kind == "word":
+            if self.text.isascii():
+                return self.text.lower()
             return "".join(c.lower() if c.isascii() else c for c in self.text)
         return self.text[1:-1].replace('""', '"') if self.kind == "name" else None
 
@@ -219,16 +223,14 @@ class DumpReader:
         self._keep(text)
         if kind in {"quote", "name", "dollar"}:
             self._inside = text
+        elif kind == "escapes":
+            self._inside = "E"
         elif kind == "open":
             self._brackets += 1
         elif kind == "close":
             self._brackets = max(0, self._brackets - 1)
         elif kind == "word":
             self._see_word(text)
-            if text in "eE" and line.startswith("'", match.end()):
-                self._parts.append("'")
-                self._inside = "E"
-                return match.end() + 1
         return match.end()
 
     def _see_word(self, word: str) -> None:

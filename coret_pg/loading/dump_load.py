@@ -217,9 +217,10 @@ class _Load:
         full: tuple[str, str],
         plain: list[Token],
     ) -> None:
+        relations = self._plan.created if kind.endswith("VIEW") else ()
         what = full[1] if kind not in {"ALTER TABLE ADD CONSTRAINT"} else f"{full[1]}: constraint"
         done = self._target.attempt(
-            rewritten(tokens, self._schemas).encode(),
+            rewritten(tokens, self._schemas, relations).encode(),
             f"{self._where(statement)}: {kind} {what} left out",
         )
         if not done:

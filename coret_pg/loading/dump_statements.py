@@ -1,7 +1,7 @@
 """Know what a dump's statement is, and rewrite the schemas it names."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from coret_pg.loading.dump_lexer import Token, tokenize
 
@@ -103,20 +103,41 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def rewritten(tokens: Sequence[Token], schemas: Mapping[str, str]) -> str:
-    """Return the statement with the dump's schemas replaced by those of the pool."""
+def rewritten(
+    tokens: Sequence[Token],
+    schemas: Mapping[str, str],
+    relations: Collection[tuple[str, str]] = (),
+) -> str:
+    """Return the statement with the dump's schemas replaced by those of the pool.
+
+    With `relations`, the dump's (schema, name) pairs, a schema that a table is named like
+    too is only taken for one before a name of that schema, or before a function: for
+    `sales.id` may be a column of the table sales.
+    """
+    unsure = {name for _, name in relations if name in schemas}
     places = [i for i, token in enumerate(tokens) if not token.blank]
     out = [token.text for token in tokens]
     for n, place in enumerate(places):
         token = tokens[place]
+        if token.kind not in {"word", "name", "string"}:
+            continue
         after = [tokens[p] for p in places[n + 1 : n + 5]]
         before = tokens[places[n - 1]].text if n else ""
         if token.identifier in schemas and before != "." and after and after[0].text == ".":
+            if token.identifier in unsure and not _is_schema(token, after[1:], relations):
+                continue
             out[place] = quoted(schemas[token.identifier or ""])
         elif token.kind == "string" and after and after[0].text == "::" and _is_regclass(after[1:]):
             inner = rewritten(tokenize(token.text[1:-1].replace("''", "'")), schemas)
             out[place] = "'" + inner.replace("'", "''") + "'"
     return "".join(out)
+
+
+def _is_schema(
+    token: Token, after: Sequence[Token], relations: Collection[tuple[str, str]]
+) -> bool:
+    pair = (token.identifier or "", (after[0].identifier or "") if after else "")
+    return pair in relations or (len(after) > 1 and after[1].text == "(")
 
 
 def _is_regclass(tokens: Sequence[Token]) -> bool:

@@ -88,8 +88,10 @@ def _load_source(
                 f"{source.path}: the connection was lost: {first_line(error)}",
                 remedy="Check the server and load again: nothing of this file was kept",
             ) from error
+        context = (error.diag.context or "").partition("\n")[0]
+        where = f" ({context})" if context else ""
         raise LoadError(
-            f"{source.path}: the database refused it: {first_line(error)}",
+            f"{source.path}: the database refused it: {first_line(error)}{where}",
             remedy="Nothing of this file was kept; correct what the message names",
         ) from error
     if report.rejected > len(report.rejects):

@@ -33,6 +33,9 @@ def open_onnx(name: str) -> "OnnxEmbedder":
     """
     # The work is in the model, not the tokenizer, whose threads warn after every fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # From 1.29 on, onnxruntime reports its use to Microsoft unless told not to before its import
+    # (its Privacy.md). Its reporting thread also makes a forked child hang at exit.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     return OnnxEmbedder(find_model(name))
 
 
@@ -231,6 +234,8 @@ def _session(model: OnnxModel) -> Any:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
+    # For the case that someone else imported it before the variable was set.
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = min(_cores(), MAX_THREADS)

@@ -1,6 +1,6 @@
 """Refresh: run each step for the tables it is due for. Safe to stop, resume and repeat.
 
-Every table's outcome is committed with its step's fingerprint, so a run that was killed goes on
+Every table's outcome is committed with the hash of what the step read, so a run that was killed goes on
 where it was, and a run with nothing due does nothing.
 """
 
@@ -104,7 +104,9 @@ def refresh(
                 return [describe_table(connection, table, chat) for table in batch]
 
             def embed(batch: Sequence[PoolTable]) -> Sequence[str | None]:
-                embedding.embed_tables(connection, embedder, model_id, batch)
+                embedding.embed_tables(
+                    connection, embedder, model_id, batch, settings.embedded_text
+                )
                 return [None] * len(batch)
 
             def compatibility(batch: Sequence[PoolTable]) -> Sequence[str | None]:
@@ -115,7 +117,10 @@ def refresh(
             run.step("snapshot", snapshot, setting=f"{settings.sample_rows}/{settings.sample_seed}")
             run.step("profile", profile)
             run.step("purpose", purpose, setting=chat.model if chat else "composed")
-            run.step("embedding", embed, setting=str(model_id), batch_size=_EMBEDDING_BATCH)
+            run.step(
+                "embedding", embed,
+                setting=f"{model_id}/{settings.embedded_text}", batch_size=_EMBEDDING_BATCH,
+            )  # fmt: skip
             embedding.activate_model(connection, model_id)
             # The planner has to know how large what it joins has become.
             connection.execute(
@@ -147,7 +152,7 @@ class _Run:
         connection, started = self._connection, time.perf_counter()
         due: dict[int, str] = dict(
             connection.execute(
-                "SELECT table_id, fingerprint FROM coret.due_tables(%s, %s)", [name, setting]
+                "SELECT table_id, input_hash FROM coret.due_tables(%s, %s)", [name, setting]
             ).fetchall()
         )
         report = self._report.steps[name] = StepReport()
@@ -165,7 +170,8 @@ class _Run:
             with connection.transaction():
                 for table, problem in zip(batch, problems, strict=True):
                     connection.execute(
-                        query("record_step"), [table.table_id, name, due[table.table_id], problem]
+                        query("record_step"),
+                        [table.table_id, name, due[table.table_id], setting, problem],
                     )
                     if problem:
                         report.skipped[table.qualified_name] = problem

@@ -37,6 +37,9 @@ END $$;
 COMMENT ON FUNCTION coret.activate_model(smallint) IS
     'Build an embedding model''s index and let it answer questions from now on, instead of the one before.';
 
+-- Load pgvector's library: a role that is no superuser may only name settings the server knows.
+DO $$ BEGIN PERFORM '[1]'::vector; END $$;
+
 CREATE OR REPLACE FUNCTION coret.candidates(question_embedding vector, k integer DEFAULT 10, include_vanished boolean DEFAULT false)
 RETURNS TABLE (rank integer, table_id bigint, schema_name text, table_name text, relevance real, is_current boolean)
 LANGUAGE plpgsql STABLE STRICT

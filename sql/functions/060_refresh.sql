@@ -6,25 +6,25 @@ CREATE OR REPLACE VIEW coret.step_input AS
                WHEN 'snapshot' THEN t.data_version
                WHEN 'profile' THEN t.data_version
                WHEN 'purpose' THEN concat_ws('|', (SELECT p.markdown FROM coret.table_snapshot AS p WHERE p.table_id = t.table_id),
-                                                  (SELECT x.fingerprint FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile'),
+                                                  (SELECT x.input_hash FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile'),
                                                   (SELECT n.purpose FROM coret.purpose_note AS n WHERE n.schema_name = t.schema_name AND n.table_name = t.table_name))
                WHEN 'embedding' THEN concat_ws('|', (SELECT p.purpose FROM coret.purpose AS p WHERE p.table_id = t.table_id),
                                                     (SELECT p.markdown FROM coret.table_snapshot AS p WHERE p.table_id = t.table_id))
-               WHEN 'compatibility' THEN (SELECT x.fingerprint FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile')
+               WHEN 'compatibility' THEN (SELECT x.input_hash FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile')
            END)) AS input_hash
     FROM coret.catalog_table AS t
     CROSS JOIN (VALUES ('snapshot'), ('profile'), ('purpose'), ('embedding'), ('compatibility')) AS s(step);
 COMMENT ON VIEW coret.step_input IS 'A hash of what each refresh step reads for each table: the step is due when it differs from what coret.table_step recorded.';
 
 CREATE OR REPLACE FUNCTION coret.due_tables(wanted_step text, setting text DEFAULT '')
-RETURNS TABLE (table_id bigint, fingerprint text)
+RETURNS TABLE (table_id bigint, input_hash text)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT i.table_id, md5(i.input_hash || '|' || setting)
+    SELECT i.table_id, i.input_hash
     FROM coret.step_input AS i
     LEFT JOIN coret.table_step AS done ON done.table_id = i.table_id AND done.step = i.step
     WHERE i.step = wanted_step
-      AND (done.problem IS NOT NULL OR done.fingerprint IS DISTINCT FROM md5(i.input_hash || '|' || setting))
+      AND (done.problem IS NOT NULL OR (done.input_hash, done.setting) IS DISTINCT FROM (i.input_hash, due_tables.setting))
     ORDER BY i.table_id;
 END;
 COMMENT ON FUNCTION coret.due_tables(text, text) IS
@@ -33,8 +33,12 @@ COMMENT ON FUNCTION coret.due_tables(text, text) IS
 CREATE OR REPLACE VIEW coret.status AS
     SELECT s.step, (SELECT count(*) FROM coret.catalog_table) AS tables,
            count(d.table_id) FILTER (WHERE d.problem IS NULL) AS done,
-           count(d.problem) AS skipped, max(d.finished_at) AS last_finished_at
+           count(d.problem) AS skipped,
+           (SELECT count(*) FROM coret.step_input AS i
+            LEFT JOIN coret.table_step AS x ON x.table_id = i.table_id AND x.step = i.step
+            WHERE i.step = s.step AND (x.problem IS NOT NULL OR x.input_hash IS DISTINCT FROM i.input_hash)) AS due,
+           max(d.finished_at) AS last_finished_at
     FROM (VALUES (1, 'snapshot'), (2, 'profile'), (3, 'purpose'), (4, 'embedding'), (5, 'compatibility')) AS s(position, step)
     LEFT JOIN coret.table_step AS d ON d.step = s.step
     GROUP BY s.position, s.step ORDER BY s.position;
-COMMENT ON VIEW coret.status IS 'How many tables of the pool each refresh step has done, skipped, and when last.';
+COMMENT ON VIEW coret.status IS 'How many tables of the pool each refresh step has done, has skipped, still has to do by the catalog of the last refresh, and when it last ended.';

@@ -1,6 +1,13 @@
--- What is embedded of some tables.
-SELECT t.table_id, t.table_name, p.purpose, s.markdown
+-- What the embedded text of some tables is made of.
+SELECT t.table_id, t.table_name, c.column_names,
+       nullif(concat_ws('. ', t.table_comment, c.comments), '') AS comments,
+       p.purpose, p.made_by, s.markdown
 FROM coret.catalog_table AS t
 LEFT JOIN coret.purpose AS p USING (table_id)
 LEFT JOIN coret.table_snapshot AS s USING (table_id)
+CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(x.column_name ORDER BY x.attnum), '{}') AS column_names,
+           string_agg(x.column_comment, '. ' ORDER BY x.attnum) AS comments
+    FROM coret.catalog_column AS x WHERE x.table_id = t.table_id
+) AS c
 WHERE t.table_id = ANY (%(table_ids)s) ORDER BY t.table_id

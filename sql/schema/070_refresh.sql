@@ -4,12 +4,15 @@
 CREATE TABLE coret.table_step (
     table_id    bigint NOT NULL REFERENCES coret.catalog_table ON DELETE CASCADE,
     step        text NOT NULL CHECK (step IN ('snapshot', 'profile', 'purpose', 'embedding', 'compatibility')),
-    fingerprint text NOT NULL,
+    input_hash  text NOT NULL,
+    setting     text NOT NULL,
     problem     text,
     finished_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (table_id, step)
 );
-COMMENT ON TABLE coret.table_step IS 'The last outcome of each step for each table: a step is due where its input''s fingerprint has changed.';
+COMMENT ON TABLE coret.table_step IS 'The last outcome of each step for each table: a step is due where its input or its setting has changed.';
+COMMENT ON COLUMN coret.table_step.input_hash IS 'What the step read, as coret.step_input hashes it.';
+COMMENT ON COLUMN coret.table_step.setting IS 'How the step was set: model, seed, form of the text.';
 COMMENT ON COLUMN coret.table_step.problem IS 'Why the step was skipped for this table (no privilege, time limit, lock ...); NULL when it succeeded.';
 
 CREATE TABLE coret.job (

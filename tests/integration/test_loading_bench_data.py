@@ -4,6 +4,7 @@ import gzip
 import os
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def same(found, value):
             value = value.decode("cp1252")
     if isinstance(found, str):
         return found == str(value)
+    if isinstance(found, datetime):
+        return found == datetime.fromisoformat(value)
     if isinstance(found, bool):
         return found == (str(value).lower() in {"1", "t", "true", "y", "yes"})
     if isinstance(found, Decimal):

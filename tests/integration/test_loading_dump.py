@@ -137,7 +137,8 @@ def test_a_dump_is_loaded_without_what_is_not_data(connection, tmp_path):
     text = "\n".join(report.remarks)
     assert "customer.Full; Name: its type public.citext is not part of the dump" in text
     assert "positive: a check left out: it needs public.ok" in text
-    assert "line 52: CREATE VIEW broken left out" in text
+    line = (HEAD + SHOP).partition("CREATE VIEW public.broken")[0].count("\n") + 1
+    assert f"line {line}: CREATE VIEW broken left out" in text
     assert "CREATE VIEW secret left out: it uses pg_read_file" in text
     assert "1 rows of spatial_ref_sys left out" in text
     assert len(report.remarks) == 5
@@ -283,3 +284,60 @@ def test_a_missing_end_is_remarked_on(connection, tmp_path):
     file = dump(tmp_path / "cut.sql", "CREATE TABLE public.t (a int);\n", tail="")
     (report,) = load_path(connection, file)
     assert report.remarks == ["the dump's closing comment is missing: it may be cut"]
+
+
+def test_types_and_tables_of_other_types(connection, tmp_path):
+    body = (
+        "CREATE TYPE public.pair AS (a integer, b text);\n"
+        "CREATE TYPE public.odd AS (a public.citext);\n"
+        "CREATE TYPE public.base (INPUT = public.f, OUTPUT = public.g);\n"
+        "CREATE DOMAIN public.ci AS public.citext;\n"
+        "CREATE TABLE public.typed OF public.pair;\n"
+        "CREATE TABLE public.t (p public.pair, o public.odd, b public.base, c public.ci[]);\n"
+        "CREATE TABLE public.child () INHERITS (public.t);\n"
+        "INSERT INTO public.t VALUES ('(1,x)', '(y)', 'z', '{w}');\n"
+        "COMMENT ON TYPE public.pair IS 'two';\n"
+        "COMMENT ON COLUMN public.nowhere.x IS 'fails';\n"
+        "CREATE FOREIGN TABLE public.far (a integer) SERVER s;\n"
+        "INSERT INTO public.far VALUES (1);\n"
+    )
+    (report,) = load_path(connection, dump(tmp_path / "ty.sql", body))
+    assert report.tables == [("typed", 0, 0), ("t", 1, 0), ("child", 0, 0)]
+    row = connection.execute("SELECT (p).b, o, b, c FROM ty.t").fetchone()
+    assert row == ("x", "(y)", "z", "{w}")
+    assert report.skipped["CREATE TYPE"] == 2
+    assert report.skipped["CREATE DOMAIN"] == 1
+    assert report.skipped["CREATE FOREIGN TABLE"] == report.skipped["INSERT"] == 1
+    assert sum("COMMENT ON COLUMN" in remark for remark in report.remarks) == 1
+    assert len(report.remarks) == 4
+
+
+def test_data_is_never_taken_for_sql(connection, tmp_path):
+    body = (
+        "CREATE TABLE public.t (a text);\nCOPY public.t (a) FROM stdin;\n"
+        "'; DROP SCHEMA public CASCADE; --\n$$\n/*\n\\\\.\n\\.\n"
+        "INSERT INTO public.t VALUES ('''; DROP TABLE public.t; --');\n"
+    )
+    load_path(connection, dump(tmp_path / "data.sql", body))
+    assert [row[0] for row in connection.execute("SELECT a FROM data.t").fetchall()] == [
+        *("'; DROP SCHEMA public CASCADE; --", "$$", "/*", "\\."),
+        "'; DROP TABLE public.t; --",
+    ]
+
+
+def test_a_dump_without_tables_leaves_an_empty_schema(connection, tmp_path):
+    (report,) = load_path(connection, dump(tmp_path / "none.sql", "SELECT 1;\n"))
+    assert (report.schemas, report.tables) == (["none"], [])
+    assert report.remarks == ["the dump holds no table"]
+
+
+def test_a_table_named_like_its_schema(connection, tmp_path):
+    body = (
+        "CREATE SCHEMA sales;\nCREATE TABLE sales.sales (id integer);\n"
+        "CREATE VIEW sales.v AS SELECT sales.id FROM sales.sales WHERE (sales.id > 1);\n"
+        "INSERT INTO sales.sales VALUES (1), (2);\n"
+        "CREATE VIEW sales.sum AS SELECT sum(sales.id) AS n FROM sales.v sales;\n"
+    )
+    (report,) = load_path(connection, dump(tmp_path / "named.sql", body))
+    assert report.remarks == []
+    assert connection.execute("SELECT n FROM named.sum").fetchone() == (2,)

@@ -132,6 +132,17 @@ def test_a_bad_source_does_not_undo_the_others(connection, tmp_path):
     assert schemas(connection) == ["a", "last"]
 
 
+def test_a_source_does_not_replace_another_of_the_same_run(connection, tmp_path):
+    (tmp_path / "a.sql").write_text(
+        "--\n-- PostgreSQL database dump\n--\nCREATE TABLE public.t ();\n"
+        "CREATE TABLE b.t ();\n-- PostgreSQL database dump complete\n"
+    )
+    make(tmp_path / "a_b.sqlite")
+    with pytest.raises(LoadFailed, match="'a_b' was just loaded from another file") as caught:
+        load_path(connection, tmp_path, replace=True)
+    assert [report.schemas for report in caught.value.reports] == [["a", "a_b"]]
+
+
 def test_one_bad_file_has_its_own_message(connection, tmp_path):
     (tmp_path / "b.db").write_bytes(b"no database")
     with pytest.raises(LoadFailed, match=r"b\.db is no SQLite database") as caught:

@@ -187,6 +187,24 @@ def test_keys_are_created_where_the_data_satisfies_them(connection, tmp_path):
     ]
 
 
+def test_a_foreign_key_to_columns_that_are_not_there(connection, tmp_path):
+    file = make(
+        tmp_path / "f.sqlite",
+        "CREATE TABLE p (id INT, n INT);"
+        "CREATE TABLE c (a INT REFERENCES p(zz), b INT REFERENCES p, d INT REFERENCES p(n))",
+    )
+    (report,) = load_path(connection, file)
+    assert constraints(connection, "f") == []
+    assert sum("its columns are not there" in remark for remark in report.remarks) == 2
+    assert sum("no unique constraint" in remark for remark in report.remarks) == 1
+
+
+def test_a_file_without_tables(connection, tmp_path):
+    file = make(tmp_path / "e.sqlite", "CREATE TABLE t (a INT); DROP TABLE t")
+    (report,) = load_path(connection, file)
+    assert (report.tables, report.remarks) == ([], ["the file holds no table"])
+
+
 def test_without_keys_there_are_none(connection, tmp_path):
     (report,) = load_path(connection, make(tmp_path / "keys.sqlite", KEYS), keys=False)
     assert constraints(connection, "keys") == []

@@ -250,3 +250,13 @@ def test_parquet_without_pyarrow(connection, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(LoadError, match=r"coret-pg\[parquet\]"):
         load_path(connection, write(tmp_path / "p.parquet", b"PAR1"))
+
+
+def test_what_the_database_refuses_is_told_with_its_place(connection, tmp_path):
+    titles = ",".join(f"c{i}" for i in range(1_500))
+    wide = write(tmp_path / "wide.csv", f"{titles}\n{','.join(['x' * 30] * 1_500)}\n")
+    with pytest.raises(LoadError, match=r"wide\.csv: .* too big.*\(COPY wide, line 2\)"):
+        load_path(connection, wide)
+    write(wide, ",".join(f"c{i}" for i in range(1_700)) + "\n")
+    with pytest.raises(LoadError, match="at most 1600 columns"):
+        load_path(connection, wide)

@@ -5,7 +5,7 @@ import gzip
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coret_pg.errors import LoadError
@@ -102,9 +102,21 @@ def test_an_empty_file_is_an_error(tmp_path, data):
         find_dialect(write(tmp_path / "t.csv", data))
 
 
+def test_utf16_that_is_cut(tmp_path):
+    file = write(tmp_path / "t.csv", "a,b\n1,2\n".encode("utf-16")[:-1])
+    with pytest.raises(LoadError, match=r"t\.csv, line .*not utf-16"):
+        rows(file)
+
+
+def test_a_sample_that_one_delimiter_cant_read(tmp_path):
+    file = write(tmp_path / "t.csv", 'a;b\n"x,y";"p|q"\n')
+    assert rows(file) == [(1, ["a", "b"]), (2, ["x,y", "p|q"])]
+
+
 FIELDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(FIELDS, min_size=2, max_size=2), min_size=1, max_size=8))
 def test_what_csv_writes_is_read_back(tmp_path_factory, table):
     buffer = io.StringIO(newline="")

@@ -1,7 +1,7 @@
 """The dump lexer: statements, COPY data and lines, whatever is quoted in them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coret_pg.loading.dump_lexer import DumpEnded, DumpReader, tokenize
@@ -96,6 +96,7 @@ PIECES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(PIECES, max_size=8), min_size=1, max_size=5))
 def test_joined_statements_come_apart_again(statements):
     wanted = []
@@ -113,6 +114,7 @@ def test_joined_statements_come_apart_again(statements):
     assert [statement.text for statement in reader.statements()] == wanted
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=12))
 def test_tokens_are_the_statement(pieces):
     statement = " ".join(pieces)

@@ -3,13 +3,14 @@
 from hashlib import sha256
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coret_pg.errors import InputError, LoadError
 from coret_pg.loading.names import NameBook, checked_schema, shortened
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=120))
 def test_a_shortened_name_fits_and_differs_only_where_it_must(name):
     short = shortened(name)

@@ -4,7 +4,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coret_pg.loading.values import (
@@ -110,6 +110,7 @@ def test_the_narrowest_type_of_all_values(texts, expected):
     assert str(guess.type) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.text(), st.integers().map(str), st.decimals().map(str)), max_size=6))
 def test_numbers_are_only_those_that_stay_the_same(texts):
     guess = Guess()
@@ -121,6 +122,7 @@ def test_numbers_are_only_those_that_stay_the_same(texts):
         assert all(Decimal(text).is_finite() for text in texts)
 
 
+@settings(deadline=None)
 @given(st.dates(), st.datetimes())
 def test_what_python_prints_is_recognised(day, moment):
     assert is_date(day.isoformat())

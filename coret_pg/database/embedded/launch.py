@@ -34,6 +34,7 @@ class Guardian:
         self.place = place
         self.log_offset = failures.log_size(place.log)
         self.exit_status: str | None = None
+        self.was_killed = False
         self._buffer = b""
         self._read, write = os.pipe()
         job = {"folder": str(place.folder), "log": str(place.log), "rmdir": None, **job}
@@ -107,7 +108,7 @@ class Guardian:
         )
 
     def _line(self, wait_s: float) -> str | None:
-        """Return the next line; None where none came in time. The line's end counts as an exit."""
+        """Return the next line; None where none came in time. A broken line counts as an exit."""
         deadline = time.monotonic() + wait_s
         while b"\n" not in self._buffer:
             left = max(0.0, deadline - time.monotonic())
@@ -115,7 +116,8 @@ class Guardian:
                 return None
             part = os.read(self._read, 4096)
             if not part:
-                return "exit unknown"  # the guardian itself was killed
+                self.was_killed = True
+                return "exit unknown"
             self._buffer += part
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode(errors="replace")
@@ -151,8 +153,8 @@ def wait_ready(
 ) -> psycopg.Connection | None:
     """Return a connection to the server as soon as it accepts one.
 
-    None where a server that another process started has ended meanwhile. Raises ServerError
-    where ours ends, or isn't ready in time.
+    None where a server that another process started has ended meanwhile, or ours lost its
+    guardian: look again. Raises ServerError where ours ends, or isn't ready in time.
     """
     offset = guardian.log_offset if guardian else failures.log_size(place.log)
     deadline = time.monotonic() + START_LIMIT_S
@@ -164,6 +166,8 @@ def wait_ready(
             refusal = " ".join(str(error).split())
         if guardian is not None:
             if guardian.ended(RETRY_S):
+                if guardian.was_killed and processes.is_postmaster(pid, pgdata):
+                    return None
                 raise guardian.failed()
         elif not processes.is_postmaster(pid, pgdata):
             return None

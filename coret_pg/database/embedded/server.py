@@ -153,7 +153,10 @@ def _ensure_running(settings: Settings, place: Place, start_fd: int) -> Postmast
     for _ in range(TRIES):
         running = _settled(place)
         if running is None:
-            return _start(settings, place, start_fd)
+            started = _start(settings, place, start_fd)
+            if started is None:
+                continue  # its guardian was killed at once, so it needs another
+            return started
         _check_port(settings, place, running)
         socket_dir, port = _address(running)
         dsn = conninfo(socket_dir, port, "postgres")
@@ -166,7 +169,8 @@ def _ensure_running(settings: Settings, place: Place, start_fd: int) -> Postmast
             adopt_postmaster(place, running.pid, _private(socket_dir, place))
         return running
     raise ServerError(
-        f"The embedded server in {place.folder} ended {TRIES} times while it was attached to",
+        f"The embedded server in {place.folder}, or its guardian, ended {TRIES} times while "
+        "it was attached to",
         remedy=f"See why in {place.log}",
     )
 
@@ -194,7 +198,7 @@ def _settled(place: Place) -> PostmasterFile | None:
     return found[-1]
 
 
-def _start(settings: Settings, place: Place, start_fd: int) -> PostmasterFile:
+def _start(settings: Settings, place: Place, start_fd: int) -> PostmasterFile | None:
     account = choose_account(settings.server_user, place.pgdata)
     found = find_binaries()
     if account is not None and not account.may("-x", place.folder):
@@ -221,7 +225,7 @@ def _start(settings: Settings, place: Place, start_fd: int) -> PostmasterFile:
         dsn = conninfo(socket_dir, port, "postgres")
         connection = wait_ready(place, dsn, pid, guardian)
         if connection is None:
-            raise guardian.failed()
+            return None
     with closing(connection):
         run_self_test(connection, place.log, binaries.version)
         _complete(connection, settings, place)

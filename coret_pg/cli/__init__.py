@@ -1,0 +1,1 @@
+"""The command `coret`: thin, every line of work is done elsewhere."""
