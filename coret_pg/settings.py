@@ -4,6 +4,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError
@@ -13,6 +14,7 @@ from coret_pg.errors import ConfigurationError
 
 EmbeddingProvider = Literal["onnx", "sentence-transformers", "openai"]
 EmbeddedText = Literal["names", "paper"]
+OPENAI_HOST = "api.openai.com"
 LIBPQ_VARIABLES = ("PGHOST", "PGSERVICE", "PGDATABASE", "PGHOSTADDR")
 
 
@@ -106,7 +108,9 @@ class Settings(BaseSettings):
                     f"The key file {self.llm_api_key_file} can't be read: {error.strerror}",
                     remedy="Point CORET_LLM_API_KEY_FILE to a readable file, or unset it",
                 ) from error
-        key = os.environ.get("OPENAI_API_KEY")
+        # Meant for OpenAI: never sent to somebody else's endpoint.
+        is_openai = self.llm_base_url is None or urlsplit(self.llm_base_url).hostname == OPENAI_HOST
+        key = os.environ.get("OPENAI_API_KEY") if is_openai else None
         return SecretStr(key) if key else None
 
     @property

@@ -24,10 +24,12 @@ def retrieve(
     tau: Annotated[
         float | None, typer.Option(help="Score above which a partner is added (CORET_TAU, 0.5).")
     ] = None,
-    slice_only: Annotated[bool, typer.Option("--slice", help="Write the schema slice alone.")] = False,
+    slice_only: Annotated[
+        bool, typer.Option("--slice", help="Write the schema slice alone.")
+    ] = False,
     as_json: AsJson = False,
     dsn: Dsn = None,
-) -> None:  # fmt: skip
+) -> None:
     """Answer a question with the small, joinable set of tables it needs.
 
     Exit codes: 0 answered; 10 answered that no table fits; 2 bad input; 3 database; 5 model;

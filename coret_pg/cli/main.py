@@ -11,6 +11,7 @@ app = typer.Typer(
     help="Coherent table retrieval for text-to-SQL, inside Postgres: a question in plain language "
     "in, the small joinable set of tables that answers it out.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -32,14 +32,22 @@ def init(dsn: Dsn = None) -> None:
 
 
 def load(
-    path: Annotated[Path, typer.Argument(help="A SQLite, CSV, Parquet or plain pg_dump file, or a "
-                                              "folder of them.")],
+    path: Annotated[
+        Path,
+        typer.Argument(help="A SQLite, CSV, Parquet or plain pg_dump file, or a folder of them."),
+    ],
     schema: Annotated[str | None, typer.Option(help="Schema to load one source into.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace schemas that are there.")] = False,
-    keys: Annotated[bool, typer.Option("--keys/--no-keys", help="Create the keys a source declares.")] = True,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a source that has a bad row.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace schemas that are there.")
+    ] = False,
+    keys: Annotated[
+        bool, typer.Option("--keys/--no-keys", help="Create the keys a source declares.")
+    ] = True,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a source that has a bad row.")
+    ] = False,
     dsn: Dsn = None,
-) -> None:  # fmt: skip
+) -> None:
     """Load files into the pool: each source database becomes a schema."""
     with Coret(settings=settings_of(dsn)) as coret, bars() as progress:
         reports = coret.load(
@@ -51,9 +59,11 @@ def load(
 
 
 def refresh(
-    full: Annotated[bool, typer.Option("--full", help="Do every step for every table anew.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do every step for every table anew.")
+    ] = False,
     dsn: Dsn = None,
-) -> None:  # fmt: skip
+) -> None:
     """Compute what is due about the pool: catalog, profiles, purposes, vectors, joins."""
     with Coret(settings=settings_of(dsn)) as coret:
         coret.init()
@@ -61,7 +71,8 @@ def refresh(
             report = coret.refresh(full=full, progress=StepBars(progress))
     change = report.catalog
     output.print(
-        f"{report.tables} tables: {change.added} new, {change.changed} changed, {change.removed} gone"
+        f"{report.tables} tables: {change.added} new, {change.changed} changed, "
+        f"{change.removed} gone"
     )
     for name, step in report.steps.items():
         skipped = f", {len(step.skipped)} skipped" if step.skipped else ""

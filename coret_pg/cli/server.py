@@ -23,7 +23,7 @@ def up(
 
     with start(settings_of(None, server_port=port)) as server:
         output.print("The embedded Postgres runs. To reach it:")
-        output.print(f"  psql \"{server.dsn}\"", markup=False, highlight=False)
+        output.print(f'  psql "{server.dsn}"', markup=False, highlight=False)
         output.print(f"log: {server.log_file}", markup=False, highlight=False)
 
 

@@ -26,7 +26,11 @@ def parse_dsn(dsn: str) -> dict[str, Any]:
     Raises ConfigurationError for anything else; the message never shows the DSN.
     """
     try:
-        return conninfo.conninfo_to_dict(_SQLALCHEMY_FORM.sub("postgresql://", dsn.strip()))
+        parameters = conninfo.conninfo_to_dict(_SQLALCHEMY_FORM.sub("postgresql://", dsn.strip()))
+        # An @ in a password that isn't percent-encoded makes its end part of the host.
+        if "@" in str(parameters.get("host", "")):
+            raise psycopg.ProgrammingError
+        return parameters
     except psycopg.ProgrammingError:
         # libpq's message may quote part of the DSN, and so the password: it isn't passed on.
         raise ConfigurationError(
@@ -112,6 +116,7 @@ class Database:
     def _defaults(self) -> dict[str, Any]:
         return {
             "application_name": "coret_pg",
+            "client_encoding": "utf8",
             "connect_timeout": self.settings.connect_timeout_s,
             **self._parameters,
         }
@@ -136,7 +141,7 @@ def _without_secrets(message: str, parameters: dict[str, Any]) -> str:
 
 
 def limit_reads(connection: psycopg.Connection, settings: Settings) -> None:
-    """Make a session safe for reading user tables: read-only, with time and lock limits.
+    """Make a session of our own safe for reading user tables: read-only, with limits.
 
     Pins every setting that changes how a value is written as text, so that values of
     different sessions and sources compare.

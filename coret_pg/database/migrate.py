@@ -207,7 +207,8 @@ def _alembic(database: Database) -> Iterator[tuple[Config, Connection]]:
         cause = getattr(error, "orig", error)
         if isinstance(cause, psycopg.errors.InsufficientPrivilege):
             raise DatabaseError(
-                f"The role may not change the coret schema in {database.address}: {_message(cause)}",
+                f"The role may not change the coret schema in {database.address}: "
+                f"{_message(cause)}",
                 remedy="Let an administrator run: GRANT CREATE ON DATABASE <database> TO <role>; "
                 "or run `coret init` as the schema's owner",
             ) from None

@@ -1,7 +1,7 @@
 """Refresh: run each step for the tables it is due for. Safe to stop, resume and repeat.
 
-Every table's outcome is committed with the hash of what the step read, so a run that was killed goes on
-where it was, and a run with nothing due does nothing.
+Every table's outcome is committed with the hash of what the step read, so a run that was killed
+goes on where it was, and a run with nothing due does nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import psycopg
 from coret_pg.database.connection import Database
 from coret_pg.database.migrate import require_schema
 from coret_pg.database.sqlfiles import query
-from coret_pg.errors import CoretError, DatabaseError, PoolError
+from coret_pg.errors import ConfigurationError, CoretError, DatabaseError, PoolError
 from coret_pg.models import ChatModel, Embedder
 from coret_pg.offline import embedding
 from coret_pg.offline.catalog import CatalogChange, read_tables, sync_catalog
@@ -68,10 +68,15 @@ def refresh(
     """Bring everything computed about the pool up to date.
 
     With `full`, every step runs for every table. Raises PoolError for an empty pool,
-    DatabaseError while another refresh runs.
+    DatabaseError while another refresh runs, ConfigurationError behind a pooler.
     """
     progress = progress or Unwatched()
     settings = database.settings
+    if settings.pooler:
+        raise ConfigurationError(
+            "A refresh can't run through a transaction pooler: its locks and limits need a session",
+            remedy="Give it a DSN that goes to the server directly, and CORET_POOLER=false",
+        )
     with database.session(autocommit=True) as connection, _only_one(connection):
         require_schema(connection, database.address)
         with _job(connection) as job_id, closing(_source_here(database, connection)) as source:

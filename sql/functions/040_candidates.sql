@@ -2,7 +2,9 @@
 
 CREATE OR REPLACE FUNCTION coret.is_current(table_oid oid, schema_name text, table_name text) RETURNS boolean
 LANGUAGE sql STABLE STRICT
-RETURN to_regclass(coret.qualified_name(schema_name, table_name))::oid IS NOT DISTINCT FROM table_oid;
+-- Not to_regclass: it raises an error for a schema the role has no USAGE on.
+RETURN EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+               WHERE c.oid = table_oid AND c.relname = table_name AND n.nspname = schema_name);
 COMMENT ON FUNCTION coret.is_current(oid, text, text) IS
     'Whether a table of this database still has the OID and the name of the catalog: false once dropped, recreated or renamed.';
 
@@ -73,7 +75,7 @@ BEGIN
                      (e.embedding::%1$s) <=> $1::%1$s AS distance
               FROM coret.table_embedding AS e JOIN coret.catalog_table AS t ON t.table_id = e.table_id
               WHERE e.model_id = %2$s AND ($3 OR coret.is_current(t.table_oid, t.schema_name, t.table_name))
-              ORDER BY (e.embedding::%1$s) <=> $1::%1$s
+              ORDER BY (e.embedding::%1$s) <=> $1::%1$s, e.table_id
               LIMIT $2) AS n
         ORDER BY 1$query$, model.index_type, model.model_id)
     USING question_embedding, k, include_vanished;
