@@ -47,7 +47,7 @@ RETURNS TABLE (rank integer, table_id bigint, schema_name text, table_name text,
 LANGUAGE plpgsql STABLE STRICT
 -- Settings named here go back to the caller's when the function ends.
 SET hnsw.iterative_scan = 'strict_order'
-SET hnsw.ef_search = 40
+SET hnsw.ef_search = 100
 SET enable_indexscan = on
 AS $$
 DECLARE
@@ -65,16 +65,20 @@ BEGIN
             vector_dims(question_embedding), model.dimension
             USING HINT = 'Embed the question with the active model (see coret.embedding_model).', ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM set_config('hnsw.ef_search', least(1000, greatest(40, 4 * k))::text, true);
+    PERFORM set_config('hnsw.ef_search', least(1000, greatest(100, 4 * k))::text, true);
     -- Below some thousand tables an exact scan costs about a millisecond and misses nothing.
     PERFORM set_config('enable_indexscan', CASE WHEN model.tables < 5000 THEN 'off' ELSE 'on' END, true);
     RETURN QUERY EXECUTE format($query$
         SELECT row_number() OVER (ORDER BY n.distance, n.table_id)::integer, n.table_id, n.schema_name, n.table_name,
                (1 - n.distance)::real, n.is_current
-        FROM (SELECT t.table_id, t.schema_name, t.table_name, coret.is_current(t.table_oid, t.schema_name, t.table_name) AS is_current,
+        FROM (SELECT t.table_id, t.schema_name, t.table_name, c.is_current,
                      (e.embedding::%1$s) <=> $1::%1$s AS distance
-              FROM coret.table_embedding AS e JOIN coret.catalog_table AS t ON t.table_id = e.table_id
-              WHERE e.model_id = %2$s AND ($3 OR coret.is_current(t.table_oid, t.schema_name, t.table_name))
+              FROM coret.table_embedding AS e
+              JOIN coret.catalog_table AS t ON t.table_id = e.table_id
+              JOIN coret.source AS s ON s.source_id = t.source_id
+              -- Of a table elsewhere only the next refresh can tell.
+              CROSS JOIN LATERAL (SELECT s.kind <> 'here' OR coret.is_current(t.table_oid, t.schema_name, t.table_name)) AS c(is_current)
+              WHERE e.model_id = %2$s AND ($3 OR c.is_current)
               ORDER BY (e.embedding::%1$s) <=> $1::%1$s, e.table_id
               LIMIT $2) AS n
         ORDER BY 1$query$, model.index_type, model.model_id)
