@@ -51,7 +51,7 @@ format: $(VENV)/.dev  ## Put the code into its form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(VENV)/.dev  ## Measure retrieval on Spider dev (BENCH_DATA: the folder of the benchmark data)
+bench: $(VENV)/.dev  ## Measure retrieval on Spider dev (BENCH_DATA=folder of the data)
 	$(BIN)/python bench/spider_dev.py $(BENCH_DATA)
 
 docs: $(VENV)/.dev  ## Generate docs/reference from the code

@@ -35,9 +35,12 @@ TYPE_NAMES = {"str": "text", "int": "whole number", "float": "number", "bool": "
 
 # A column's definition: what follows its type starts with one of these.
 COLUMN_CLAUSES = frozenset(
-    "NOT NULL DEFAULT PRIMARY UNIQUE REFERENCES CHECK GENERATED COLLATE CONSTRAINT".split()
+    {
+        *("NOT", "NULL", "DEFAULT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "GENERATED"),
+        *("COLLATE", "CONSTRAINT"),
+    }
 )
-TABLE_CONSTRAINTS = frozenset("CONSTRAINT PRIMARY UNIQUE CHECK FOREIGN EXCLUDE".split())
+TABLE_CONSTRAINTS = frozenset({"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "EXCLUDE"})
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -93,9 +96,9 @@ def cli_page() -> str:
     """Return the page of the command line."""
     command: Any = typer.main.get_command(app)
     parts = [
-        command.help + ".",
-        "Results go to standard output, progress and remarks to standard error. Every option can "
-        "also be set for good: see [settings](settings.md).",
+        command.help,
+        "Results go to standard output, progress and remarks to standard error. What holds for "
+        "every command is a [setting](settings.md).",
         f"## coret\n\n```\ncoret [{'] ['.join(command.params[0].opts)}] COMMAND ...\n```",
         _parameters(command),
         table(
@@ -135,8 +138,8 @@ def _parameters(command: Any) -> str:
 
 
 def _value_type(parameter: Any) -> str:
-    kind = parameter.type_descriptor.annotation.__name__
-    return {**TYPE_NAMES, "Path": "path", "PosixPath": "path"}.get(kind, kind)
+    kind = str(parameter.type_descriptor.annotation.__name__)
+    return {**TYPE_NAMES, "Path": "path"}.get(kind, kind)
 
 
 def _option_default(parameter: Any) -> str:
@@ -234,7 +237,7 @@ class Column:
 
     name: str
     type: str
-    clauses: str
+    rules: str
 
 
 @dataclass
@@ -296,8 +299,8 @@ def sql_page() -> str:
                 sections.append((_banner(text), found.tables))
     parts = [
         f"{objects.required_comment('schema coret')}",
-        "The files are in `sql/schema`, `sql/functions` and `sql/queries`. "
-        "`coret init` runs them: see [Architecture](../explanation/architecture.md).",
+        "Read from the files in `sql/schema` and `sql/functions`, which "
+        "`coret init` runs: see [Architecture](../explanation/architecture.md).",
         "## Functions",
         table(
             ["function", "returns", "volatility", "what it does"],
@@ -338,7 +341,7 @@ def _table_part(relation: Relation, objects: SqlObjects) -> str:
         [
             f"`{column.name}`",
             f"`{column.type}`",
-            column.clauses,
+            column.rules,
             objects.comment(f"column {relation.name}.{column.name}"),
         ]
         for column in relation.columns
@@ -423,9 +426,12 @@ def _text(tokens: Sequence[Token]) -> str:
 def _read_table(tokens: Sequence[Token]) -> Relation:
     start, end = _brackets(tokens)
     relation = Relation(_name([token for token in tokens if not token.blank]))
+    key: set[str | None] = set()
     for part in _split(tokens[start + 1 : end]):
         plain = [token for token in part if not token.blank]
         if plain[0].word in TABLE_CONSTRAINTS:
+            if plain[0].word == "PRIMARY":
+                key = {token.identifier for token in plain[2:]}
             continue
         after = next(
             (i for i, token in enumerate(part) if i and token.word in COLUMN_CLAUSES), len(part)
@@ -438,6 +444,9 @@ def _read_table(tokens: Sequence[Token]) -> Relation:
                 _rules(_text(part[after:])),
             )
         )
+    for column in relation.columns:
+        if column.name in key:
+            column.rules = column.rules.replace("not null", "primary key", 1)
     return relation
 
 
@@ -489,7 +498,7 @@ def _read_comment(plain: Sequence[Token]) -> tuple[str, str]:
     """Return the key and the text of COMMENT ON."""
     kind = plain[2].text.lower()
     place = max(i for i, token in enumerate(plain) if token.word == "IS")
-    name = _name([token for token in plain[:place]])
+    name = _name(plain[:place])
     if kind == "function":
         start, end = _brackets(plain[:place])
         name += f"/{len(list(_split(plain[start + 1 : end])))}"
