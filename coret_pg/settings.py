@@ -108,15 +108,20 @@ class Settings(BaseSettings):
                     f"The key file {self.llm_api_key_file} can't be read: {error.strerror}",
                     remedy="Point CORET_LLM_API_KEY_FILE to a readable file, or unset it",
                 ) from error
-        # Meant for OpenAI: never sent to somebody else's endpoint.
-        is_openai = self.llm_base_url is None or urlsplit(self.llm_base_url).hostname == OPENAI_HOST
-        key = os.environ.get("OPENAI_API_KEY") if is_openai else None
-        return SecretStr(key) if key else None
+        return openai_key(self.llm_base_url)
 
     @property
     def uses_embedded_server(self) -> bool:
         """Tell whether no database was named, so that the embedded server is the one."""
         return self.dsn is None and not any(os.environ.get(name) for name in LIBPQ_VARIABLES)
+
+
+def openai_key(base_url: str | None) -> SecretStr | None:
+    """Return OPENAI_API_KEY where the endpoint is OpenAI's own: it is never sent to another."""
+    if base_url is not None and urlsplit(base_url).hostname != OPENAI_HOST:
+        return None
+    key = os.environ.get("OPENAI_API_KEY")
+    return SecretStr(key) if key else None
 
 
 def load_settings(**arguments: Any) -> Settings:

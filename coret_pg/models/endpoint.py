@@ -10,13 +10,13 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from coret_pg.errors import ConfigurationError, ModelError
+from coret_pg.settings import OPENAI_HOST
 
 if TYPE_CHECKING:
     import openai
 
 Kind = Literal["chat", "embedding"]
 
-OPENAI_HOST = "api.openai.com"
 # The openai client insists on a key; servers that need none ignore it.
 NO_KEY = "no-key-needed"
 QUOTED_CHARACTERS = 300

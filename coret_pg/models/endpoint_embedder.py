@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from coret_pg.models.endpoint import Endpoint, open_endpoint
 from coret_pg.models.vectors import encodable, unit_rows
-from coret_pg.settings import Settings
+from coret_pg.settings import Settings, openai_key
 
 FIRST_BATCH = 64
 
@@ -40,11 +40,9 @@ def _key(settings: Settings) -> SecretStr | None:
     """
     if settings.embedding_api_key is not None:
         return settings.embedding_api_key
-    same = (settings.embedding_base_url or "") == (settings.llm_base_url or "")
-    of_openai = settings.llm_api_key is None and settings.llm_api_key_file is None
-    if same or (not settings.embedding_base_url and of_openai):
+    if (settings.embedding_base_url or "") == (settings.llm_base_url or ""):
         return settings.api_key
-    return None
+    return openai_key(settings.embedding_base_url)
 
 
 class EndpointEmbedder:

@@ -220,8 +220,9 @@ def test_openai_without_key_is_a_configuration_error(opened):
 
 
 def test_openai_key_variable_serves_openais_own_endpoint(opened, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
-    assert opened(None, llm_base_url="http://127.0.0.1:9/v1").name == "fake"
+    elsewhere = {"llm_base_url": "http://127.0.0.1:9/v1", "llm_api_key": "for-elsewhere"}
     # A chat key set for elsewhere is not one for OpenAI.
     with pytest.raises(ConfigurationError):
-        opened(None, llm_base_url="http://127.0.0.1:9/v1", llm_api_key="for-elsewhere")
+        opened(None, **elsewhere)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-the-environment")
+    assert opened(None, **elsewhere).name == "fake"
