@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg_pool import ConnectionPool
 
-from coret_pg.database.connection import Database
+from coret_pg.database.connection import Database, explained
 from coret_pg.database.migrate import SchemaState, initialise, require_schema
 from coret_pg.loading import LoadReport, load_path
 from coret_pg.models import ChatModel, Embedder, open_chat, open_embedder
@@ -90,7 +90,8 @@ class Coret:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection]:
         """Lend a connection in autocommit mode, from a small pool."""
-        with self._open_pool().connection() as connection:
+        pool = self._open_pool()
+        with explained(self.database.address), pool.connection() as connection:
             yield connection
 
     def init(self) -> SchemaState:
@@ -116,7 +117,8 @@ class Coret:
 
     def refresh(self, *, full: bool = False, progress: Progress | None = None) -> RefreshReport:
         """Compute what is due about the pool: catalog, profiles, purposes, vectors, joins."""
-        return refresh(self.database, self.embedder, self.chat, full=full, progress=progress)
+        with explained(self.database.address):
+            return refresh(self.database, self.embedder, self.chat, full=full, progress=progress)
 
     def retrieve(
         self, question: str, *, k: int | None = None, tau: float | None = None

@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import class_row, dict_row
 
 from coret_pg.database.sqlfiles import query
+from coret_pg.offline.refresh import step_settings
 from coret_pg.settings import Settings
 
 
@@ -45,12 +46,17 @@ class PoolStatus:
 
 
 def read_status(connection: psycopg.Connection, settings: Settings) -> PoolStatus:
-    """Return the pool's status, as of the catalog of the last refresh."""
+    """Return the pool's status under these settings, as of the catalog of the last refresh."""
     with connection.cursor(row_factory=dict_row) as cursor:
         totals = cursor.execute(query("pool_totals")).fetchone() or {}
+    model = connection.execute(
+        query("configured_model"),
+        {"provider": settings.embedding_provider, "model_name": settings.embedding_model},
+    ).fetchone()
+    wanted = step_settings(settings, settings.llm_model, model[0] if model else None)
     with connection.cursor(row_factory=class_row(StepStatus)) as steps_cursor:
         steps = steps_cursor.execute(
-            "SELECT step, tables, done, skipped, due, last_finished_at FROM coret.status"
+            query("step_status"), {"steps": list(wanted), "settings": list(wanted.values())}
         ).fetchall()
     skipped = connection.execute(query("skipped_tables")).fetchall()
     return PoolStatus(**totals, steps=steps, skipped=[(a, b, c) for a, b, c in skipped])

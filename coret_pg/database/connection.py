@@ -132,6 +132,23 @@ class Database:
             yield connection
 
 
+@contextmanager
+def explained(address: str) -> Iterator[None]:
+    """Turn what a server may refuse at any time into a DatabaseError with its remedy."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise DatabaseError(
+            f"The role may not do this in {address}: {error.diag.message_primary}",
+            remedy="Let the owner of schema coret grant it (docs/how-to/connect.md)",
+        ) from None
+    except psycopg.OperationalError as error:
+        raise DatabaseError(
+            f"The connection to {address} broke: {' '.join(str(error).split())}",
+            remedy="Run the command again; what was finished is kept",
+        ) from None
+
+
 def _without_secrets(message: str, parameters: dict[str, Any]) -> str:
     """Return one line of libpq's message, without the password should it ever be quoted there."""
     password = parameters.get("password")

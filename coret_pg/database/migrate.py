@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import psycopg
-from alembic import command, op
+from alembic import command, context, op
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -59,11 +59,10 @@ def initialise(database: Database) -> SchemaState:
                 "version of coret_pg does not know",
                 remedy="Upgrade coret_pg (pip install -U coret-pg)",
             )
-        if not state.is_current:
-            _drop_routines(connection)
+        if state.is_current:
+            _make_routines(connection)
+        else:
             command.upgrade(config, "head")
-        for script in scripts("functions"):
-            _run_script(connection, script)
         return _state(config, connection)
 
 
@@ -71,7 +70,6 @@ def revert(database: Database, revision: str) -> SchemaState:
     """Bring the schema down to an earlier revision ("base": nothing but what people wrote)."""
     with _alembic(database) as (config, connection):
         _prepare(connection, None)
-        _drop_routines(connection)
         command.downgrade(config, revision)
         return _state(config, connection)
 
@@ -159,6 +157,18 @@ def vector_version(connection: psycopg.Connection) -> tuple[tuple[int, ...], str
     return (tuple(int(part) for part in row[0].split(".")), row[1]) if row else None
 
 
+def run_migrations(connection: Connection) -> None:
+    """Run the migrations alembic was asked for, with our functions out of their way."""
+    _drop_routines(connection)
+    context.configure(
+        connection=connection, version_table=VERSION_TABLE, version_table_schema="coret"
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+    if _state(context.config, connection).is_current:
+        _make_routines(connection)
+
+
 def run_schema_files(*names: str) -> None:
     """Run files of sql/schema/ inside a migration."""
     for name in names:
@@ -237,11 +247,11 @@ def _prepare(connection: Connection, vector_schema: str | None) -> None:
 
 
 def _state(config: Config, connection: Connection) -> SchemaState:
-    context = MigrationContext.configure(
+    migration = MigrationContext.configure(
         connection, opts={"version_table": VERSION_TABLE, "version_table_schema": "coret"}
     )
     newest = ScriptDirectory.from_config(config).get_current_head()
-    return SchemaState(context.get_current_revision(), newest or "")
+    return SchemaState(migration.get_current_revision(), newest or "")
 
 
 def _known_revisions(config: Config) -> set[str]:
@@ -251,6 +261,11 @@ def _known_revisions(config: Config) -> set[str]:
 def _drop_routines(connection: Connection) -> None:
     """Drop our functions and views: tables can't change under them; they are made anew after."""
     _run_script(connection, _sql_file("queries/drop_routines.sql"))
+
+
+def _make_routines(connection: Connection) -> None:
+    for script in scripts("functions"):
+        _run_script(connection, script)
 
 
 def _sql_file(name: str) -> str:

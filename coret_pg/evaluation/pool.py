@@ -13,6 +13,7 @@ from coret_pg import __version__
 from coret_pg.errors import EvaluationError
 from coret_pg.evaluation.dataset import POOLS, Case
 from coret_pg.models import ChatModel, Embedder
+from coret_pg.offline.refresh import step_settings
 from coret_pg.settings import Settings
 
 _NAMED = 10
@@ -105,7 +106,7 @@ def doubts(
     # The setting as a refresh records it: a pool that was embedded otherwise is due again.
     row = connection.execute(
         "SELECT count(*) FROM coret.due_tables('embedding', %s)",
-        [f"{model_id}/{settings.embedded_text}"],
+        [step_settings(settings, None, model_id)["embedding"]],
     ).fetchone()
     if row and row[0]:
         warnings.append(

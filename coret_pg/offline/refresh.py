@@ -26,12 +26,14 @@ from coret_pg.offline.progress import Progress, Unwatched
 from coret_pg.offline.purpose import describe_table
 from coret_pg.offline.snapshot import take_snapshot
 from coret_pg.offline.source import PoolTable, PostgresSource, Unreadable
+from coret_pg.settings import Settings
 
 STEPS = ("snapshot", "profile", "purpose", "embedding", "compatibility")
 # One refresh at a time in a database; the second key tells our locks from each other.
 _REFRESH_LOCK = (0x636F72, 1)
 _EMBEDDING_BATCH = 64
-_COMPATIBILITY_BATCH = 50
+# One pass over all keys serves a whole batch; a batch is what a killed run has to do again.
+_COMPATIBILITY_BATCH = 1000
 
 # Runs a step for a batch of tables and commits what it stored; returns per table why it was
 # skipped, None where it wasn't.
@@ -55,6 +57,19 @@ class RefreshReport:
     catalog: CatalogChange
     tables: int
     steps: dict[str, StepReport] = field(default_factory=dict)
+
+
+def step_settings(
+    settings: Settings, chat_model: str | None, model_id: int | None
+) -> dict[str, str]:
+    """Return how each step is set: a step is due again for every table when this changes."""
+    return {
+        "snapshot": f"{settings.sample_rows}/{settings.sample_seed}",
+        "profile": "",
+        "purpose": chat_model or "composed",
+        "embedding": f"{model_id}/{settings.embedded_text}",
+        "compatibility": str(model_id),
+    }
 
 
 def refresh(
@@ -118,25 +133,20 @@ def refresh(
                 renew_compatibility(connection, [table.table_id for table in batch])
                 return [None] * len(batch)
 
-            run = _Run(connection, job_id, progress, report)
-            run.step("snapshot", snapshot, setting=f"{settings.sample_rows}/{settings.sample_seed}")
-            run.step("profile", profile)
-            run.step("purpose", purpose, setting=chat.model if chat else "composed")
-            run.step(
-                "embedding", embed,
-                setting=f"{model_id}/{settings.embedded_text}", batch_size=_EMBEDDING_BATCH,
+            run = _Run(
+                connection, job_id, progress, report,
+                step_settings(settings, chat.model if chat else None, model_id),
             )  # fmt: skip
+            run.step("snapshot", snapshot)
+            run.step("profile", profile)
+            run.step("purpose", purpose)
+            run.step("embedding", embed, batch_size=_EMBEDDING_BATCH)
             embedding.activate_model(connection, model_id)
             # The planner has to know how large what it joins has become.
             connection.execute(
                 "ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column"
             )
-            run.step(
-                "compatibility",
-                compatibility,
-                setting=str(model_id),
-                batch_size=_COMPATIBILITY_BATCH,
-            )
+            run.step("compatibility", compatibility, batch_size=_COMPATIBILITY_BATCH)
             connection.execute("ANALYZE coret.table_embedding, coret.compatibility")
             return report
 
@@ -145,16 +155,23 @@ class _Run:
     """One refresh under way: finds what is due, runs it, and writes down what came of it."""
 
     def __init__(
-        self, connection: psycopg.Connection, job_id: int, progress: Progress, report: RefreshReport
+        self,
+        connection: psycopg.Connection,
+        job_id: int,
+        progress: Progress,
+        report: RefreshReport,
+        settings: dict[str, str],
     ) -> None:
         self._connection = connection
         self._job_id = job_id
         self._progress = progress
         self._report = report
+        self._settings = settings
 
-    def step(self, name: str, work: Step, *, setting: str = "", batch_size: int = 1) -> None:
+    def step(self, name: str, work: Step, *, batch_size: int = 1) -> None:
         """Run one step for every table it is due for, a batch at a time."""
-        connection, started = self._connection, time.perf_counter()
+        connection, setting = self._connection, self._settings[name]
+        started = time.perf_counter()
         due: dict[int, str] = dict(
             connection.execute(
                 "SELECT table_id, input_hash FROM coret.due_tables(%s, %s)", [name, setting]

@@ -154,10 +154,15 @@ def _record(
             {
                 "question": question, "k": k, "tau": tau, "path": path, "path_reason": reason,
                 "model_id": model_id, "chat_model": chat.model if chat else None,
-                "warnings": list(warnings), "seconds": Jsonb(seconds), "call_id": call_id,
+                "warnings": list(warnings), "seconds": Jsonb(seconds),
             },
         ).fetchone()  # fmt: skip
         retrieval_id = int(row[0]) if row else 0
+        if call_id is not None:
+            connection.execute(
+                "UPDATE coret.llm_call SET retrieval_id = %s WHERE call_id = %s",
+                [retrieval_id, call_id],
+            )
         with connection.cursor() as cursor:
             cursor.executemany(
                 query("record_retrieval_table"),

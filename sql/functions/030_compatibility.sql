@@ -4,37 +4,71 @@ CREATE OR REPLACE FUNCTION coret.included_columns(changed_tables bigint[])
 RETURNS TABLE (sub_column bigint, sup_column bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    -- A pair of columns that can pass by its facts alone: same kind of keys, different tables,
-    -- one side unique, the smaller one's range inside the larger one's.
     WITH keyed AS MATERIALIZED (
-        SELECT c.table_id, p.*
+        SELECT c.table_id, c.table_id = ANY (changed_tables) AS is_changed, p.column_id, p.key_kind, p.distinct_count,
+               p.is_unique, p.is_interval, p.min_key, p.max_key
         FROM coret.column_profile AS p JOIN coret.catalog_column AS c USING (column_id)
         WHERE p.key_kind IS NOT NULL AND p.distinct_count > 0
     ),
+    -- A set can only be included where its greatest key is, an interval where both its ends are:
+    -- each of these is looked up once among all keys, wherever it stands.
+    end_key AS MATERIALIZED (
+        SELECT max_key AS key FROM keyed UNION SELECT min_key FROM keyed WHERE is_interval
+    ),
+    hit AS MATERIALIZED (
+        SELECT s.column_id, k.key, k.position
+        FROM coret.column_keys AS s
+        CROSS JOIN LATERAL unnest(s.keys) WITH ORDINALITY AS k(key, position)
+        JOIN end_key AS e ON e.key = k.key
+    ),
+    -- Pairs that can pass: same kind of keys, different tables, one side unique, the smaller
+    -- one's range inside the larger one's, and its greatest key there.
     plausible AS MATERIALIZED (
         SELECT sub.column_id AS sub_column, sub.is_interval AS sub_is_interval, sub.min_key, sub.max_key,
-               sup.column_id AS sup_column, sup.is_interval AS sup_is_interval
-        FROM keyed AS sub JOIN keyed AS sup ON sup.key_kind = sub.key_kind
+               sup.column_id AS sup_column, high.position AS max_position
+        FROM hit AS high
+        JOIN keyed AS sup ON sup.column_id = high.column_id
+        JOIN keyed AS sub ON sub.key_kind = sup.key_kind AND sub.max_key = high.key
         WHERE sub.table_id <> sup.table_id
+          AND (sub.is_changed OR sup.is_changed)
           AND (sub.is_unique OR sup.is_unique)
           AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
-          AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
-          AND (sub.table_id = ANY (changed_tables) OR sup.table_id = ANY (changed_tables))
-    ),
-    -- Only the rest needs values: first the probes, then everything.
-    probed AS MATERIALIZED (
-        SELECT p.*, sub.keys AS sub_keys, sup.keys AS sup_keys
-        FROM plausible AS p
-        JOIN coret.column_keys AS sup ON sup.column_id = p.sup_column
-        LEFT JOIN coret.column_keys AS sub ON sub.column_id = p.sub_column
-        WHERE NOT p.sup_is_interval
-          AND CASE WHEN p.sub_is_interval THEN coret.holds_interval(sup.keys, p.min_key, p.max_key)
-                   ELSE coret.holds_probes(sup.keys, sub.probes) END
+          AND sub.min_key >= sup.min_key
     )
-    SELECT p.sub_column, p.sup_column FROM plausible AS p WHERE p.sup_is_interval
+    -- In an interval, the range alone tells.
+    SELECT sub.column_id, sup.column_id
+    FROM keyed AS sub JOIN keyed AS sup ON sup.key_kind = sub.key_kind
+    WHERE sup.is_interval
+      AND sub.table_id <> sup.table_id
+      AND (sub.is_changed OR sup.is_changed)
+      AND (sub.is_unique OR sup.is_unique)
+      AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
+      AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
     UNION ALL
-    SELECT p.sub_column, p.sup_column FROM probed AS p
-    WHERE p.sub_is_interval OR coret.holds_keys(p.sup_keys, p.sub_keys);
+    -- An interval is there whole if its ends are, as far apart among the sorted keys as in value.
+    SELECT p.sub_column, p.sup_column
+    FROM plausible AS p JOIN hit AS low ON low.column_id = p.sup_column AND low.key = p.min_key
+    WHERE p.sub_is_interval AND p.max_position - low.position = p.max_key - p.min_key
+    UNION ALL
+    -- The rest by its values, a larger column at a time, whose keys are fetched once: each
+    -- mention of a stored array would fetch it anew, but not of the result of ||.
+    SELECT sub.column_id, g.sup_column
+    FROM (SELECT p.sup_column, array_agg(p.sub_column) AS sub_columns
+          FROM plausible AS p WHERE NOT p.sub_is_interval GROUP BY p.sup_column) AS g
+    CROSS JOIN LATERAL (SELECT s.keys || '{}'::bigint[] AS keys
+                        FROM coret.column_keys AS s WHERE s.column_id = g.sup_column OFFSET 0) AS sup
+    CROSS JOIN LATERAL unnest(g.sub_columns) AS u(column_id)
+    CROSS JOIN LATERAL (SELECT s.column_id, s.probes, s.keys || '{}'::bigint[] AS keys
+                        FROM coret.column_keys AS s WHERE s.column_id = u.column_id OFFSET 0) AS sub
+    WHERE CASE
+        -- Comparing everything with everything is quickest for small sets.
+        WHEN cardinality(sub.keys)::bigint * cardinality(sup.keys) <= 20000 THEN sub.keys <@ sup.keys
+        -- A few probes settle most pairs that fail. width_bucket is a binary search: it gives
+        -- the position of the last key <= the probe.
+        WHEN EXISTS (SELECT FROM unnest(sub.probes) AS probe
+                     WHERE sup.keys[width_bucket(probe, sup.keys)] IS DISTINCT FROM probe) THEN false
+        ELSE NOT EXISTS (SELECT unnest(sub.keys) EXCEPT SELECT unnest(sup.keys))
+    END;
 END;
 COMMENT ON FUNCTION coret.included_columns(bigint[]) IS
     'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s) with a side in the given tables. Exact up to collisions of 64-bit hashes; integers and dates have none.';

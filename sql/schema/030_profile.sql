@@ -42,4 +42,6 @@ CREATE TABLE coret.column_keys (
     keys      bigint[] NOT NULL,
     probes    bigint[] NOT NULL
 );
+-- Hashes don't compress, and what isn't compressed is read faster.
+ALTER TABLE coret.column_keys ALTER COLUMN keys SET STORAGE EXTERNAL;
 COMMENT ON TABLE coret.column_keys IS 'Sorted distinct 64-bit keys of a column that is no interval, and up to eight of them, spread, as probes.';

@@ -26,7 +26,7 @@ CREATE TABLE coret.table_embedding (
     PRIMARY KEY (model_id, table_id)
 );
 CREATE INDEX table_embedding_table_id ON coret.table_embedding (table_id);
-COMMENT ON TABLE coret.table_embedding IS 'L2-normalised embedding of table name + purpose + snapshot, per model.';
+COMMENT ON TABLE coret.table_embedding IS 'L2-normalised embedding of a table''s text, per model: its name and columns with what people or a chat model wrote, or (setting paper) name + purpose + snapshot.';
 COMMENT ON COLUMN coret.table_embedding.was_cut IS 'The text was longer than the model reads; its end is not in the embedding.';
 
 CREATE TABLE coret.column_embedding (

@@ -21,7 +21,24 @@ _FAMILY = {
     "text": "text", "varchar(40)": "text", "char(8)": "text",
     "date": "date", "timestamp": "date", "uuid": "uuid",
 }  # fmt: skip
-_WORDS = ["a", "A", "b", " b", "b ", "ab", "", "é", "e\u0301", "日本", "x'y", 'q"q', "1", "01", "zz", "%s"]
+_WORDS = [
+    "a",
+    "A",
+    "b",
+    " b",
+    "b ",
+    "ab",
+    "",
+    "é",
+    "e\u0301",
+    "日本",
+    "x'y",
+    'q"q',
+    "1",
+    "01",
+    "zz",
+    "%s",
+]
 
 
 def _values(rng: random.Random, kind: str, rows: int) -> list[str | None]:

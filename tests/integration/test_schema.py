@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from alembic import command
+from alembic.config import Config
 from psycopg import sql
 
 from coret_pg.database.connection import Database
 from coret_pg.database.migrate import initialise, require_schema, revert, schema_state
 from coret_pg.database.sqlfiles import query, scripts
 from coret_pg.errors import DatabaseError, ExtensionMissing, SchemaError
+from coret_pg.resources import database_side
 from coret_pg.settings import load_settings
 
 # Everything that makes up a schema, as text: what alembic's own table adds is left out.
@@ -175,9 +178,21 @@ def test_objects_others_built_on_ours_are_never_dropped(dsn: str) -> None:
 
 
 def test_every_query_file_says_what_it_does() -> None:
-    from coret_pg.resources import database_side
-
     files = sorted((database_side() / "sql").rglob("*.sql"))
     assert len(files) > 40
     assert [file.name for file in files if not file.read_text().startswith("-- ")] == []
     assert query("pool_tables").as_string().startswith("-- ")
+
+
+def test_alembic_by_hand_does_the_same(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = Config(str(database_side() / "alembic.ini"))
+    monkeypatch.setenv("CORET_DSN", dsn)
+    with database(dsn) as pool, pool.session(autocommit=True) as connection:
+        command.upgrade(config, "head")
+        by_hand = shape(connection)
+        command.downgrade(config, "base")
+        assert schema_state(connection).current is None
+        command.upgrade(config, "head")
+        assert shape(connection) == by_hand
+        initialise(pool)
+        assert shape(connection) == by_hand
