@@ -1,14 +1,44 @@
-"""The compatibility step: renew the scores of changed tables with every other table.
+"""The inclusion and compatibility steps: which columns' values include which, and how well tables join.
 
-All of it happens in the database (sql/functions/030_compatibility.sql).
+All of it happens in the database (sql/functions/030_inclusion.sql, 035_compatibility.sql), a
+batch of tables a transaction. What is between two tables of different batches is done with the
+later one: each call is told which tables are still to come.
 """
+
+from collections.abc import Sequence
 
 import psycopg
 
 
-def renew_compatibility(connection: psycopg.Connection, table_ids: list[int]) -> int:
-    """Recompute every pair with a side in `table_ids`; return how many pairs were stored."""
-    row = connection.execute(
-        "SELECT coret.refresh_compatibility(%s::bigint[])", [table_ids]
-    ).fetchone()
+def renew_inclusions(
+    connection: psycopg.Connection, table_ids: Sequence[int], due: Sequence[int]
+) -> int:
+    """Find anew which columns include those of `table_ids` and the other way round.
+
+    `due`: these and every table still to come. Returns how many pairs were stored.
+    """
+    return _count(
+        connection, "SELECT coret.refresh_inclusions(%s::bigint[], %s::bigint[])", table_ids, due
+    )
+
+
+def renew_compatibility(
+    connection: psycopg.Connection, table_ids: Sequence[int], later: Sequence[int] = ()
+) -> int:
+    """Score anew every pair with a side in `table_ids`, but those with a table of `later`.
+
+    Returns how many pairs were stored.
+    """
+    return _count(
+        connection,
+        "SELECT coret.refresh_compatibility(%s::bigint[], %s::bigint[])",
+        table_ids,
+        later,
+    )
+
+
+def _count(
+    connection: psycopg.Connection, statement: str, first: Sequence[int], second: Sequence[int]
+) -> int:
+    row = connection.execute(statement.encode(), [list(first), list(second)]).fetchone()
     return int(row[0]) if row else 0

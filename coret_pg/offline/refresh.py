@@ -7,7 +7,7 @@ goes on where it was, and a run with nothing due does nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ from coret_pg.errors import ConfigurationError, CoretError, DatabaseError, PoolE
 from coret_pg.models import ChatModel, Embedder
 from coret_pg.offline import embedding
 from coret_pg.offline.catalog import CatalogChange, read_tables, sync_catalog
-from coret_pg.offline.compatibility import renew_compatibility
+from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
 from coret_pg.offline.profile import profile_table
 from coret_pg.offline.progress import Progress, Unwatched
 from coret_pg.offline.purpose import describe_table
@@ -28,16 +28,17 @@ from coret_pg.offline.snapshot import take_snapshot
 from coret_pg.offline.source import PoolTable, PostgresSource, Unreadable
 from coret_pg.settings import Settings
 
-STEPS = ("snapshot", "profile", "purpose", "embedding", "compatibility")
+STEPS = ("snapshot", "profile", "purpose", "embedding", "inclusion", "compatibility")
 # One refresh at a time in a database; the second key tells our locks from each other.
 _REFRESH_LOCK = (0x636F72, 1)
 _EMBEDDING_BATCH = 64
 # One pass over all keys serves a whole batch; a batch is what a killed run has to do again.
-_COMPATIBILITY_BATCH = 1000
+_INCLUSION_BATCH = 500
+_COMPATIBILITY_BATCH = 100
 
-# Runs a step for a batch of tables and commits what it stored; returns per table why it was
-# skipped, None where it wasn't.
-Step = Callable[[Sequence[PoolTable]], Sequence[str | None]]
+# Runs a step for a batch of tables and commits what it stored. Is told which tables are still to
+# come; returns why tables were skipped, by position, where any was.
+Step = Callable[[Sequence[PoolTable], Sequence[int]], Mapping[int, str] | None]
 
 
 @dataclass
@@ -68,6 +69,7 @@ def step_settings(
         "profile": "",
         "purpose": chat_model or "composed",
         "embedding": f"{model_id}/{settings.embedded_text}",
+        "inclusion": "",
         "compatibility": str(model_id),
     }
 
@@ -107,46 +109,38 @@ def refresh(
             report = RefreshReport(job_id, change, tables)
             model_id = embedding.register_model(connection, embedder)
 
-            def snapshot(batch: Sequence[PoolTable]) -> Sequence[str | None]:
-                for table in batch:
-                    take_snapshot(
-                        connection, source, table,
-                        rows=settings.sample_rows, seed=settings.sample_seed,
-                    )  # fmt: skip
-                return [None] * len(batch)
-
-            def profile(batch: Sequence[PoolTable]) -> Sequence[str | None]:
-                for table in batch:
-                    profile_table(connection, source, table)
-                return [None] * len(batch)
-
-            def purpose(batch: Sequence[PoolTable]) -> Sequence[str | None]:
-                return [describe_table(connection, table, chat) for table in batch]
-
-            def embed(batch: Sequence[PoolTable]) -> Sequence[str | None]:
+            def embed(batch: Sequence[PoolTable], _: Sequence[int]) -> None:
                 embedding.embed_tables(
                     connection, embedder, model_id, batch, settings.embedded_text
                 )
-                return [None] * len(batch)
 
-            def compatibility(batch: Sequence[PoolTable]) -> Sequence[str | None]:
-                renew_compatibility(connection, [table.table_id for table in batch])
-                return [None] * len(batch)
+            def inclusion(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
+                ids = [table.table_id for table in batch]
+                renew_inclusions(connection, ids, [*ids, *later])
+
+            def compatibility(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
+                renew_compatibility(connection, [table.table_id for table in batch], later)
 
             run = _Run(
                 connection, job_id, progress, report,
                 step_settings(settings, chat.model if chat else None, model_id),
             )  # fmt: skip
-            run.step("snapshot", snapshot)
-            run.step("profile", profile)
-            run.step("purpose", purpose)
-            run.step("embedding", embed, batch_size=_EMBEDDING_BATCH)
+            rows, seed = settings.sample_rows, settings.sample_seed
+            run.each(
+                "snapshot",
+                lambda table: take_snapshot(connection, source, table, rows=rows, seed=seed),
+            )
+            run.each("profile", lambda table: profile_table(connection, source, table))
+            run.each("purpose", lambda table: describe_table(connection, table, chat))
+            run.step("embedding", embed, _EMBEDDING_BATCH)
             embedding.activate_model(connection, model_id)
             # The planner has to know how large what it joins has become.
             connection.execute(
                 "ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column"
             )
-            run.step("compatibility", compatibility, batch_size=_COMPATIBILITY_BATCH)
+            run.step("inclusion", inclusion, _INCLUSION_BATCH)
+            connection.execute("ANALYZE coret.inclusion")
+            run.step("compatibility", compatibility, _COMPATIBILITY_BATCH)
             connection.execute("ANALYZE coret.table_embedding, coret.compatibility")
             return report
 
@@ -168,7 +162,20 @@ class _Run:
         self._report = report
         self._settings = settings
 
-    def step(self, name: str, work: Step, *, batch_size: int = 1) -> None:
+    def each(self, name: str, work: Callable[[PoolTable], str | None]) -> None:
+        """Run one step a table at a time; one that can't be read is skipped with its reason."""
+
+        def work_on_one(batch: Sequence[PoolTable], _: Sequence[int]) -> Mapping[int, str]:
+            try:
+                problem = work(batch[0])
+            except Unreadable as reason:
+                # What the step could do before it met the reason stays (a column's profile).
+                problem = str(reason)
+            return {0: problem} if problem else {}
+
+        self.step(name, work_on_one, 1)
+
+    def step(self, name: str, work: Step, batch_size: int) -> None:
         """Run one step for every table it is due for, a batch at a time."""
         connection, setting = self._connection, self._settings[name]
         started = time.perf_counter()
@@ -183,14 +190,12 @@ class _Run:
         tables = read_tables(connection, list(due))
         for start in range(0, len(tables), batch_size):
             batch = tables[start : start + batch_size]
-            try:
-                problems = work(batch)
-            except Unreadable as reason:
-                # What the step could do before it met the reason stays (a column's profile).
-                problems = [str(reason)] * len(batch)
+            later = [table.table_id for table in tables[start + batch_size :]]
+            problems = work(batch, later) or {}
             # After the work, not around it: no transaction is open while a model is asked.
             with connection.transaction():
-                for table, problem in zip(batch, problems, strict=True):
+                for position, table in enumerate(batch):
+                    problem = problems.get(position)
                     connection.execute(
                         query("record_step"),
                         [table.table_id, name, due[table.table_id], setting, problem],

@@ -22,8 +22,8 @@ pool_table AS (
     FROM pg_class AS c
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     CROSS JOIN LATERAL (
-        SELECT -- Never analysed: taken as a hundred bytes a row.
-               sum(CASE WHEN p.reltuples >= 0 THEN p.reltuples ELSE pg_relation_size(p.oid) / 100 END)::bigint AS estimated_rows,
+        SELECT -- Never analysed: as the counters say. (pg_relation_size would wait for locks.)
+               sum(CASE WHEN p.reltuples >= 0 THEN p.reltuples ELSE s.n_live_tup END)::bigint AS estimated_rows,
                -- Not the size: vacuum changes it without changing a row.
                md5(string_agg(concat_ws('/', p.oid, p.relfilenode,
                    s.n_tup_ins, s.n_tup_upd, s.n_tup_del), ',' ORDER BY p.oid)) AS data_version

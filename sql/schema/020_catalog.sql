@@ -31,7 +31,7 @@ CREATE TABLE coret.catalog_table (
 );
 COMMENT ON TABLE coret.catalog_table IS 'Every table, view and foreign table of the pool, as of the last refresh.';
 COMMENT ON COLUMN coret.catalog_table.table_oid IS 'pg_class.oid in its source when last seen; re-linked when the table is recreated.';
-COMMENT ON COLUMN coret.catalog_table.estimated_rows IS 'pg_class.reltuples, summed over partitions; guessed from the size where never analysed, NULL for views.';
+COMMENT ON COLUMN coret.catalog_table.estimated_rows IS 'pg_class.reltuples, summed over partitions; by the counters where never analysed, NULL for views.';
 COMMENT ON COLUMN coret.catalog_table.definition_hash IS 'Changes when columns, types, comments or keys change.';
 COMMENT ON COLUMN coret.catalog_table.data_version IS 'Changes when rows change (file node, tuple counters); NULL where the source cannot tell.';
 

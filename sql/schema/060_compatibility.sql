@@ -2,6 +2,14 @@
 -- Compatibility: which tables join, on which columns, and how well.
 -- A plain table, not a materialized view: it is renewed a table at a time and can carry row-level security.
 -- ------------------------------------------------------------------
+CREATE TABLE coret.inclusion (
+    sub_column bigint NOT NULL REFERENCES coret.column_profile ON DELETE CASCADE,
+    sup_column bigint NOT NULL REFERENCES coret.column_profile ON DELETE CASCADE,
+    PRIMARY KEY (sup_column, sub_column)
+);
+CREATE INDEX inclusion_sub_column ON coret.inclusion (sub_column);
+COMMENT ON TABLE coret.inclusion IS 'Column pairs where sub''s distinct values are included in sup''s and one side is unique. Pairs whose sup is an interval are left out: min_key and max_key tell.';
+
 CREATE TABLE coret.compatibility (
     table_a           bigint NOT NULL REFERENCES coret.catalog_table ON DELETE CASCADE,
     table_b           bigint NOT NULL REFERENCES coret.catalog_table ON DELETE CASCADE,

@@ -3,7 +3,7 @@
 -- ------------------------------------------------------------------
 CREATE TABLE coret.table_step (
     table_id    bigint NOT NULL REFERENCES coret.catalog_table ON DELETE CASCADE,
-    step        text NOT NULL CHECK (step IN ('snapshot', 'profile', 'purpose', 'embedding', 'compatibility')),
+    step        text NOT NULL CHECK (step IN ('snapshot', 'profile', 'purpose', 'embedding', 'inclusion', 'compatibility')),
     input_hash  text NOT NULL,
     setting     text NOT NULL,
     problem     text,

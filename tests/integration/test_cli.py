@@ -68,7 +68,7 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
 
     status = json.loads(coret("status", "--json", "--dsn", dsn).stdout)
     assert (status["tables"], status["embedding_model"].split(" ")[0]) == (2, "all-MiniLM-L6-v2")
-    assert [step["due"] for step in status["steps"]] == [0] * 5
+    assert [step["due"] for step in status["steps"]] == [0] * 6
     assert "all-MiniLM-L6-v2 by onnx" in coret("status", "--dsn", dsn).stdout
 
 

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from coret_pg import Coret
 from coret_pg.offline.catalog import sync_catalog
-from coret_pg.offline.compatibility import renew_compatibility
+from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
 from coret_pg.offline.profile import profile_table
 from coret_pg.offline.source import PoolTable, PostgresSource
 
@@ -141,7 +141,7 @@ def _profile_all(connection: psycopg.Connection, source: PostgresSource) -> list
 _NAMED = """
 SELECT ta.table_name, ca.column_name, tb.table_name, cb.column_name, i.jaccard
 FROM (SELECT sub_column, sup_column, psub.distinct_count::float8 / psup.distinct_count AS jaccard
-      FROM coret.included_columns(%s) JOIN coret.column_profile psub ON psub.column_id = sub_column
+      FROM coret.passing_columns(%s) JOIN coret.column_profile psub ON psub.column_id = sub_column
       JOIN coret.column_profile psup ON psup.column_id = sup_column) AS i
 JOIN coret.catalog_column ca ON ca.column_id = i.sub_column JOIN coret.catalog_table ta ON ta.table_id = ca.table_id
 JOIN coret.catalog_column cb ON cb.column_id = i.sup_column JOIN coret.catalog_table tb ON tb.table_id = cb.table_id
@@ -161,6 +161,16 @@ def test_the_gate_equals_brute_force(dsn: str, seed: int) -> None:
                 source = PostgresSource(coret.database, 1)
                 table_ids = _profile_all(connection, source)
                 source.close()
+                connection.execute("TRUNCATE coret.inclusion")
+                todo = rng.sample(table_ids, len(table_ids))
+                while todo:
+                    # In batches of any size, and once in a while some of it again.
+                    size = rng.randint(1, len(todo))
+                    renew_inclusions(connection, todo[:size], todo)
+                    todo = todo[size:]
+                    if rng.random() < 0.3:
+                        again = rng.sample(table_ids, 1)
+                        renew_inclusions(connection, again, {*again, *todo})
                 found = {
                     frozenset(((a, ca), (b, cb))): jaccard
                     for a, ca, b, cb, jaccard in connection.execute(_NAMED, [table_ids]).fetchall()
@@ -180,7 +190,19 @@ def test_renewing_table_by_table_equals_all_at_once(demo_dsn: str) -> None:
         connection.execute("DELETE FROM coret.compatibility")
         rng = random.Random(3)
         rng.shuffle(ids)
+        inclusions = set(connection.execute("SELECT sub_column, sup_column FROM coret.inclusion"))
+        connection.execute("DELETE FROM coret.inclusion WHERE random() < 0.5")
         for table_id in ids:
+            renew_inclusions(connection, [table_id], [table_id])
+        assert (
+            set(connection.execute("SELECT sub_column, sup_column FROM coret.inclusion"))
+            == inclusions
+        )
+        assert len(inclusions) > 40
+        for position, table_id in enumerate(ids):
+            renew_compatibility(connection, [table_id], ids[position + 1 :])
+        assert set(connection.execute(everything).fetchall()) == before
+        for table_id in ids[:9]:
             renew_compatibility(connection, [table_id])
         assert set(connection.execute(everything).fetchall()) == before
         connection.execute("DELETE FROM coret.compatibility")

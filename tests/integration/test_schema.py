@@ -173,7 +173,7 @@ def test_objects_others_built_on_ours_are_never_dropped(dsn: str) -> None:
         connection.execute("CREATE VIEW public.theirs AS SELECT * FROM coret.status")
         with pytest.raises(SchemaError, match="depend"):
             revert(pool, "base")
-        assert connection.execute("SELECT count(*) FROM public.theirs").fetchone() == (5,)
+        assert connection.execute("SELECT count(*) FROM public.theirs").fetchone() == (6,)
         assert schema_state(connection).is_current
 
 

@@ -1,77 +1,31 @@
 -- Compatibility of tables: the gate over column pairs, the score, the best pair a table pair.
 
-CREATE OR REPLACE FUNCTION coret.included_columns(changed_tables bigint[])
+CREATE OR REPLACE FUNCTION coret.passing_columns(of_tables bigint[], without_tables bigint[] DEFAULT '{}')
 RETURNS TABLE (sub_column bigint, sup_column bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH keyed AS MATERIALIZED (
-        SELECT c.table_id, c.table_id = ANY (changed_tables) AS is_changed, p.column_id, p.key_kind, p.distinct_count,
-               p.is_unique, p.is_interval, p.min_key, p.max_key
-        FROM coret.column_profile AS p JOIN coret.catalog_column AS c USING (column_id)
-        WHERE p.key_kind IS NOT NULL AND p.distinct_count > 0
-    ),
-    -- A set can only be included where its greatest key is, an interval where both its ends are:
-    -- each of these is looked up once among all keys, wherever it stands.
-    end_key AS MATERIALIZED (
-        SELECT max_key AS key FROM keyed UNION SELECT min_key FROM keyed WHERE is_interval
-    ),
-    hit AS MATERIALIZED (
-        SELECT s.column_id, k.key, k.position
-        FROM coret.column_keys AS s
-        CROSS JOIN LATERAL unnest(s.keys) WITH ORDINALITY AS k(key, position)
-        JOIN end_key AS e ON e.key = k.key
-    ),
-    -- Pairs that can pass: same kind of keys, different tables, one side unique, the smaller
-    -- one's range inside the larger one's, and its greatest key there.
-    plausible AS MATERIALIZED (
-        SELECT sub.column_id AS sub_column, sub.is_interval AS sub_is_interval, sub.min_key, sub.max_key,
-               sup.column_id AS sup_column, high.position AS max_position
-        FROM hit AS high
-        JOIN keyed AS sup ON sup.column_id = high.column_id
-        JOIN keyed AS sub ON sub.key_kind = sup.key_kind AND sub.max_key = high.key
-        WHERE sub.table_id <> sup.table_id
-          AND (sub.is_changed OR sup.is_changed)
-          AND (sub.is_unique OR sup.is_unique)
-          AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
-          AND sub.min_key >= sup.min_key
+        SELECT k.*, k.table_id = ANY (of_tables) AS is_asked
+        FROM coret.keyed_column AS k WHERE k.table_id <> ALL (without_tables)
     )
-    -- In an interval, the range alone tells.
+    -- In an interval the range alone tells: such pairs are never stored.
     SELECT sub.column_id, sup.column_id
     FROM keyed AS sub JOIN keyed AS sup ON sup.key_kind = sub.key_kind
     WHERE sup.is_interval
       AND sub.table_id <> sup.table_id
-      AND (sub.is_changed OR sup.is_changed)
+      AND (sub.is_asked OR sup.is_asked)
       AND (sub.is_unique OR sup.is_unique)
       AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
       AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
     UNION ALL
-    -- An interval is there whole if its ends are, as far apart among the sorted keys as in value.
-    SELECT p.sub_column, p.sup_column
-    FROM plausible AS p JOIN hit AS low ON low.column_id = p.sup_column AND low.key = p.min_key
-    WHERE p.sub_is_interval AND p.max_position - low.position = p.max_key - p.min_key
-    UNION ALL
-    -- The rest by its values, a larger column at a time, whose keys are fetched once: each
-    -- mention of a stored array would fetch it anew, but not of the result of ||.
-    SELECT sub.column_id, g.sup_column
-    FROM (SELECT p.sup_column, array_agg(p.sub_column) AS sub_columns
-          FROM plausible AS p WHERE NOT p.sub_is_interval GROUP BY p.sup_column) AS g
-    CROSS JOIN LATERAL (SELECT s.keys || '{}'::bigint[] AS keys
-                        FROM coret.column_keys AS s WHERE s.column_id = g.sup_column OFFSET 0) AS sup
-    CROSS JOIN LATERAL unnest(g.sub_columns) AS u(column_id)
-    CROSS JOIN LATERAL (SELECT s.column_id, s.probes, s.keys || '{}'::bigint[] AS keys
-                        FROM coret.column_keys AS s WHERE s.column_id = u.column_id OFFSET 0) AS sub
-    WHERE CASE
-        -- Comparing everything with everything is quickest for small sets.
-        WHEN cardinality(sub.keys)::bigint * cardinality(sup.keys) <= 20000 THEN sub.keys <@ sup.keys
-        -- A few probes settle most pairs that fail. width_bucket is a binary search: it gives
-        -- the position of the last key <= the probe.
-        WHEN EXISTS (SELECT FROM unnest(sub.probes) AS probe
-                     WHERE sup.keys[width_bucket(probe, sup.keys)] IS DISTINCT FROM probe) THEN false
-        ELSE NOT EXISTS (SELECT unnest(sub.keys) EXCEPT SELECT unnest(sup.keys))
-    END;
+    SELECT i.sub_column, i.sup_column
+    FROM coret.inclusion AS i
+    JOIN keyed AS sub ON sub.column_id = i.sub_column
+    JOIN keyed AS sup ON sup.column_id = i.sup_column
+    WHERE sub.is_asked OR sup.is_asked;
 END;
-COMMENT ON FUNCTION coret.included_columns(bigint[]) IS
-    'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s) with a side in the given tables. Exact up to collisions of 64-bit hashes; integers and dates have none.';
+COMMENT ON FUNCTION coret.passing_columns(bigint[], bigint[]) IS
+    'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s) with a side in of_tables and none in without_tables.';
 
 CREATE OR REPLACE FUNCTION coret.header_similarity(cosine_distance float8, words_a text[], words_b text[]) RETURNS real
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -79,16 +33,18 @@ RETURN (0.5 * greatest(0, least(1, 1 - coalesce(cosine_distance, 1))) + 0.5 * co
 COMMENT ON FUNCTION coret.header_similarity(float8, text[], text[]) IS
     '0.5 * cosine of two header embeddings (clamped to 0..1; 0 where one is missing) + 0.5 * overlap coefficient of the header words.';
 
-CREATE OR REPLACE FUNCTION coret.refresh_compatibility(changed_tables bigint[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION coret.refresh_compatibility(changed_tables bigint[], later_tables bigint[] DEFAULT '{}') RETURNS bigint
 LANGUAGE sql VOLATILE STRICT
 BEGIN ATOMIC
-    DELETE FROM coret.compatibility WHERE table_a = ANY (changed_tables) OR table_b = ANY (changed_tables);
+    DELETE FROM coret.compatibility
+    WHERE (table_a = ANY (changed_tables) OR table_b = ANY (changed_tables))
+      AND table_a <> ALL (later_tables) AND table_b <> ALL (later_tables);
     WITH scored AS (
         SELECT sub.table_id AS sub_table, sup.table_id AS sup_table, i.sub_column, i.sup_column,
                (psub.distinct_count::float8 / psup.distinct_count)::real AS jaccard,
                coret.header_similarity(esub.embedding <=> esup.embedding, sub.header_words, sup.header_words) AS header_similarity,
                psub.is_unique AS sub_is_unique, psup.is_unique AS sup_is_unique
-        FROM coret.included_columns(changed_tables) AS i
+        FROM coret.passing_columns(changed_tables, later_tables) AS i
         JOIN coret.catalog_column AS sub ON sub.column_id = i.sub_column
         JOIN coret.catalog_column AS sup ON sup.column_id = i.sup_column
         JOIN coret.column_profile AS psub ON psub.column_id = i.sub_column
@@ -120,8 +76,8 @@ BEGIN ATOMIC
     )
     SELECT count(*) FROM stored;
 END;
-COMMENT ON FUNCTION coret.refresh_compatibility(bigint[]) IS
-    'Renew compatibility for every pair with a side in the given tables; returns the number of pairs stored.';
+COMMENT ON FUNCTION coret.refresh_compatibility(bigint[], bigint[]) IS
+    'Renew compatibility for every pair with a side in changed_tables, but for pairs with later_tables, which are renewed in their turn. Returns the number of pairs stored.';
 
 CREATE OR REPLACE VIEW coret.compatible_pair AS
     SELECT c.table_a, c.table_b, c.score, c.jaccard, c.header_similarity, c.cardinality, c.evidence,
