@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 from coret_pg.errors import ModelError
 from coret_pg.models import ChatModel
@@ -23,7 +25,8 @@ DENSE_DEPTHS = (3, 5, 10)
 class Asked:
     """One question under way: what every method gets, and what came of those that have run.
 
-    `candidates`: nearest first, at least as many as the deepest method reads.
+    `candidates`: nearest first, at least as many as the deepest method reads; `vector`: the
+    question's embedding; `beside`: tables that selection without a chat model found elsewhere.
     """
 
     connection: psycopg.Connection
@@ -31,9 +34,11 @@ class Asked:
     question: str
     candidates: Sequence[Candidate]
     pairs: Sequence[Pair]
+    vector: NDArray[np.float32]
     answers: dict[str, list[int]] = field(default_factory=dict)
     fallbacks: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    beside: list[Candidate] = field(default_factory=list)
 
     @property
     def given(self) -> Sequence[Candidate]:
@@ -102,12 +107,15 @@ def adjusted(selection: Method) -> Method:
 
     def answer(asked: Asked) -> list[int]:
         selected = asked.answer_of(selection)
-        by_name = {candidate.name: candidate.table_id for candidate in asked.given}
-        tables = adjust(asked.connection, asked.given, selected, asked.settings.tau)
+        candidates = [*asked.given, *(c for c in asked.beside if c.table_id in selected)]
+        by_name = {candidate.name: candidate.table_id for candidate in candidates}
+        tables = adjust(asked.connection, candidates, selected, asked.settings.tau)
         return [by_name[table.name] for table in tables]
 
     return Method(f"{selection.name} + adjustment", answer)
 
 
 def _without_llm(asked: Asked) -> list[int]:
-    return select_without_llm(asked.given, asked.pairs)
+    choice = select_without_llm(asked.connection, asked.question, asked.vector, asked.given)
+    asked.beside = choice.candidates[len(asked.given) :]
+    return choice.table_ids

@@ -122,7 +122,7 @@ def evaluate(
             pairs = pairs_among(connection, candidates)
             seconds["candidates"] += time.perf_counter() - before
             warnings |= dict.fromkeys(remarks)
-            asked = Asked(connection, settings, case.question, candidates, pairs)
+            asked = Asked(connection, settings, case.question, candidates, pairs, vector)
             for method in methods:
                 asked.answer_of(method)
                 seconds[method.name] += asked.seconds[method.name]
@@ -142,7 +142,7 @@ def evaluate(
 
 
 def _result(case: Case, asked: Asked) -> CaseResult:
-    name_of = {candidate.table_id: candidate.name for candidate in asked.candidates}
+    name_of = {c.table_id: c.name for c in (*asked.candidates, *asked.beside)}
     answers = {
         method: [name_of[table_id] for table_id in table_ids]
         for method, table_ids in asked.answers.items()

@@ -1,4 +1,4 @@
-"""The inclusion and compatibility steps: which columns' values include which, and how well tables join.
+"""The inclusion and compatibility steps: whose values include whose, and how well tables join.
 
 All of it happens in the database (sql/functions/030_inclusion.sql, 035_compatibility.sql), a
 batch of tables a transaction. What is between two tables of different batches is done with the

@@ -1,5 +1,7 @@
 """The profile step: facts about each column's values, and its sorted distinct keys."""
 
+from collections.abc import Iterable
+
 import psycopg
 from psycopg import pq
 from psycopg.adapt import Dumper
@@ -7,6 +9,7 @@ from psycopg.adapt import Dumper
 from coret_pg.database.sqlfiles import query
 from coret_pg.offline.catalog import read_columns
 from coret_pg.offline.source import PoolTable, SortedKeys, Source, Unreadable
+from coret_pg.words import plain_text
 
 _INT8_ARRAY = 1016
 
@@ -36,6 +39,14 @@ def profile_table(connection: psycopg.Connection, source: Source, table: PoolTab
             )
             problems.append(f"{column.column_name}: {reason}")
             continue
+        values = value_forms(facts.pop("kept_values") or [])
         connection.execute(query("store_profile"), {"column_id": column.column_id, **facts})
+        connection.execute(query("store_values"), {"column_id": column.column_id, "values": values})
     if problems:
         raise Unreadable("; ".join(problems))
+
+
+def value_forms(values: Iterable[str]) -> list[str]:
+    """Return values as the words of a question are looked up in them; numbers tell nothing."""
+    forms = {plain_text(value) for value in values}
+    return sorted(form for form in forms if form and not form.replace(" ", "").isdigit())

@@ -26,6 +26,10 @@ _SAMPLE_WHOLE_UP_TO = 10_000
 # Above this BERNOULLI, which reads every page, gives way to whole pages.
 _SAMPLE_ROWS_UP_TO = 1_000_000
 _INT8_ARRAY = 1016
+# Values of text columns with at most so many are kept whole, for questions that name one. These
+# are contents: a policy on what may be sampled has to hold for them as it does for snapshots.
+_MOST_KEPT_VALUES = 1_000
+_LONGEST_KEPT_VALUE = 60
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,10 @@ class Source(Protocol):
         """Return up to `rows` sampled rows as texts; raise Unreadable."""
 
     def profile_column(self, table: PoolTable, column: PoolColumn) -> dict[str, Any]:
-        """Return what sql/queries/store_profile.sql takes of a column; raise Unreadable."""
+        """Return what sql/queries/store_profile.sql takes of a column; raise Unreadable.
+
+        And `kept_values`: its distinct values, None where they are too many to keep.
+        """
 
     def close(self) -> None:
         """Let go of the source."""
@@ -132,6 +139,8 @@ class PostgresSource:
                 value=_fill(form.value, column),
                 key=sql.SQL(form.key),
                 table=_name(table),
+                most_values=sql.Literal(_MOST_KEPT_VALUES if column.type_family == "text" else 0),
+                longest_value=sql.Literal(_LONGEST_KEPT_VALUE),
             )
             # Binary, so that the keys arrive in the form they are handed on in.
             with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:

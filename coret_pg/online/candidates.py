@@ -11,6 +11,7 @@ from pgvector.psycopg import register_vector
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import ModelError, PoolError
 from coret_pg.models import Embedder
+from coret_pg.online.question_words import NamedTable
 from coret_pg.online.result import Candidate, Pair
 
 
@@ -69,6 +70,30 @@ def pairs_among(connection: psycopg.Connection, candidates: Sequence[Candidate])
     table_ids = [candidate.table_id for candidate in candidates]
     rows = connection.execute(query("pairs_among"), {"table_ids": table_ids}).fetchall()
     return [Pair(*row) for row in rows]
+
+
+def read_names(connection: psycopg.Connection, table_ids: Sequence[int]) -> list[NamedTable]:
+    """Return the names of some tables and of their columns, in the order of the tables given."""
+    rows = connection.execute(query("table_names"), {"table_ids": list(table_ids)}).fetchall()
+    found = {row[0]: NamedTable(*row) for row in rows}
+    return [found.get(table_id) or NamedTable(table_id, "", []) for table_id in table_ids]
+
+
+def locate(
+    connection: psycopg.Connection,
+    question: NDArray[np.float32],
+    table_ids: Sequence[int],
+    most: int,
+    *,
+    first_rank: int,
+) -> list[Candidate]:
+    """Return the nearest of some tables as candidates, ranked on from `first_rank`."""
+    register_vector(connection)
+    rows = connection.execute(
+        query("locate_tables"),
+        {"question": Vector(question), "table_ids": list(table_ids), "most": most},
+    ).fetchall()
+    return [Candidate(rank, *row) for rank, row in enumerate(rows, start=first_rank)]
 
 
 def _nearest(

@@ -6,9 +6,9 @@ from coret_pg.online.result import Pair
 
 
 def spanning_joins(table_ids: Iterable[int], pairs: Sequence[Pair]) -> tuple[list[Pair], bool]:
-    """Return the strongest joins that connect the tables, and whether all hang together.
+    """Return the most believable joins that connect the tables, and whether all hang together.
 
-    A maximum spanning forest by score (Kruskal); an empty or single set is connected.
+    A maximum spanning forest by belief, then score (Kruskal); an empty or single set is connected.
     """
     group = {table_id: table_id for table_id in table_ids}
 
@@ -19,7 +19,7 @@ def spanning_joins(table_ids: Iterable[int], pairs: Sequence[Pair]) -> tuple[lis
         return table_id
 
     joins = []
-    for pair in sorted(pairs, key=lambda p: (-p.score, p.table_a, p.table_b)):
+    for pair in sorted(pairs, key=lambda p: (-p.belief, -p.score, p.table_a, p.table_b)):
         if pair.table_a in group and pair.table_b in group:
             a, b = root(pair.table_a), root(pair.table_b)
             if a != b:

@@ -29,7 +29,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two compatible tables and the columns that join them best."""
+    """Two compatible tables and the columns that join them best.
+
+    `belief`: how believable it is that these columns are meant to be joined, by their names.
+    """
 
     table_a: int
     table_b: int
@@ -37,10 +40,19 @@ class Pair:
     column_b: str
     score: float
     cardinality: str
+    belief: float = 0.0
 
     def other(self, table_id: int) -> int:
         """Return the table at the other end."""
         return self.table_b if table_id == self.table_a else self.table_a
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The tables selected, nearest first, and the candidates they were selected from."""
+
+    table_ids: list[int]
+    candidates: list[Candidate]
 
 
 @dataclass(frozen=True)

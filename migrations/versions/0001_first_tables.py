@@ -40,7 +40,7 @@ def downgrade() -> None:
         op.execute(f"ALTER TABLE coret.{table} SET SCHEMA coret_kept")
     for table in (
         "llm_call", "retrieval_table", "retrieval", "job_step", "job", "table_step", "compatibility",
-        "inclusion", "column_embedding", "table_embedding", "embedding_model", "purpose", "column_keys",
-        "column_profile", "table_snapshot", "declared_key", "catalog_column", "catalog_table", "source",
+        "inclusion", "column_embedding", "table_embedding", "embedding_model", "purpose", "column_value",
+        "column_keys", "column_profile", "table_snapshot", "declared_key", "catalog_column", "catalog_table", "source",
     ):  # fmt: skip
         op.execute(f"DROP TABLE coret.{table}")

@@ -45,3 +45,14 @@ CREATE TABLE coret.column_keys (
 -- Hashes don't compress, and what isn't compressed is read faster.
 ALTER TABLE coret.column_keys ALTER COLUMN keys SET STORAGE EXTERNAL;
 COMMENT ON TABLE coret.column_keys IS 'Sorted distinct 64-bit keys of a column that is no interval, and up to eight of them, spread, as probes.';
+
+CREATE TABLE coret.column_value (
+    column_id bigint NOT NULL REFERENCES coret.column_profile ON DELETE CASCADE,
+    value     text COLLATE "C" NOT NULL,
+    PRIMARY KEY (column_id, value)
+);
+CREATE INDEX column_value_value ON coret.column_value (value) INCLUDE (column_id);
+COMMENT ON TABLE coret.column_value IS 'Distinct values of text columns that have few, as lower-case words: what the words of a question are looked up in.';
+
+-- A question's words are looked up in the names of tables too.
+CREATE INDEX catalog_table_plain_name ON coret.catalog_table ((translate(lower(table_name), '_ -.', '')));

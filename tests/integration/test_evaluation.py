@@ -48,7 +48,7 @@ def test_the_demo(demo_dsn, tmp_path):
         # What is measured is what users get.
         for result in found.results:
             answer = coret.retrieve(result.case.question)
-            assert answer.table_names == result.answers[f"{NO_LLM} + adjustment"]
+            assert answer.table_names == result.answers[NO_LLM]
     assert watcher.totals == watcher.done == {"embedding": len(cases), "questions": len(cases)}
     assert watcher.finished == ["embedding", "questions"]
     assert found.warnings == []

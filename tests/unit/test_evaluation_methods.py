@@ -3,7 +3,7 @@
 import pytest
 
 from coret_pg.evaluation.methods import Asked, Method, all_methods, dense
-from coret_pg.online.result import Candidate, Pair
+from coret_pg.online.result import Candidate, Choice
 from coret_pg.settings import Settings
 
 
@@ -16,7 +16,7 @@ def asked(count=12, k=10, pairs=()):
         Candidate(rank, 100 + rank, "s", f"t{rank}", 0.9 - rank / 100)
         for rank in range(1, count + 1)
     ]
-    return Asked(NoConnection(), Settings(_env_file=None, k=k), "?", candidates, pairs)
+    return Asked(NoConnection(), Settings(_env_file=None, k=k), "?", candidates, pairs, None)
 
 
 def by_name(name):
@@ -45,11 +45,16 @@ def test_dense_takes_all_of_a_small_pool():
     assert asked(count=2).answer_of(dense(10)) == [101, 102]
 
 
-def test_a_selection_gets_k_candidates_as_in_retrieve():
-    method = by_name("selection without LLM")
-    pairs = [Pair(101, 112, "a", "a", 1.0, "1:N")]
-    assert 112 in asked(count=12, k=12, pairs=pairs).answer_of(method)
-    assert asked(count=12, k=3, pairs=pairs).answer_of(method) == [101, 102, 103]
+def test_a_selection_gets_k_candidates_as_in_retrieve(monkeypatch):
+    beside = Candidate(4, 999, "s", "t999", 0.1)
+
+    def select(connection, question, vector, candidates):
+        return Choice([candidates[-1].table_id, 999], [*candidates, beside])
+
+    monkeypatch.setattr("coret_pg.evaluation.methods.select_without_llm", select)
+    question = asked(count=12, k=3)
+    assert question.answer_of(by_name("selection without LLM")) == [103, 999]
+    assert question.beside == [beside]
 
 
 def test_a_method_runs_once_a_question():
