@@ -69,7 +69,7 @@ def all_methods(chat: ChatModel | None) -> list[Method]:
         selections.append(by_llm(chat))
     methods = [dense(depth) for depth in DENSE_DEPTHS]
     for selection in selections:
-        methods += [selection, adjusted(selection)]
+        methods += [selection, adjusted(selection), adjusted(selection, expand_single=True)]
     return methods
 
 
@@ -102,17 +102,23 @@ def by_llm(chat: ChatModel) -> Method:
     return Method(name, answer)
 
 
-def adjusted(selection: Method) -> Method:
-    """Return a selection with both steps of the adjustment after it, at the settings' tau."""
+def adjusted(selection: Method, *, expand_single: bool = False) -> Method:
+    """Return a selection with both steps of the adjustment after it, at the settings' tau.
+
+    `expand_single`: whether the second step runs on a group of one.
+    """
 
     def answer(asked: Asked) -> list[int]:
         selected = asked.answer_of(selection)
         candidates = [*asked.given, *(c for c in asked.beside if c.table_id in selected)]
         by_name = {candidate.name: candidate.table_id for candidate in candidates}
-        tables = adjust(asked.connection, candidates, selected, asked.settings.tau)
+        tables = adjust(
+            asked.connection, candidates, selected, asked.settings.tau, expand_single=expand_single
+        )
         return [by_name[table.name] for table in tables]
 
-    return Method(f"{selection.name} + adjustment", answer)
+    suffix = ", single expanded" if expand_single else ""
+    return Method(f"{selection.name} + adjustment{suffix}", answer)
 
 
 def _without_llm(asked: Asked) -> list[int]:

@@ -26,6 +26,7 @@ def by_name(name):
 def test_without_a_chat_model():
     assert [method.name for method in all_methods(None)] == [
         "DR@3", "DR@5", "DR@10", "selection without LLM", "selection without LLM + adjustment",
+        "selection without LLM + adjustment, single expanded",
     ]  # fmt: skip
 
 
