@@ -32,8 +32,8 @@ def test_without_a_chat_model():
 
 def test_with_a_chat_model():
     names = [method.name for method in all_methods(object())]
-    assert names[-2:] == ["selection by LLM", "selection by LLM + adjustment"]
-    assert len(names) == len(set(names)) == 7
+    assert names[-3:] == ["selection by LLM", "selection by LLM + adjustment"]
+    assert len(names) == len(set(names)) == 9
 
 
 @pytest.mark.parametrize("depth", [3, 5, 10])
