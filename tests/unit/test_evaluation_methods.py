@@ -32,7 +32,11 @@ def test_without_a_chat_model():
 
 def test_with_a_chat_model():
     names = [method.name for method in all_methods(object())]
-    assert names[-3:] == ["selection by LLM", "selection by LLM + adjustment"]
+    assert names[-3:] == [
+        "selection by LLM",
+        "selection by LLM + adjustment",
+        "selection by LLM + adjustment, single expanded",
+    ]
     assert len(names) == len(set(names)) == 9
 
 
