@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -15,6 +14,7 @@ import psycopg
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import ModelError
 from coret_pg.models import ChatAnswer, ChatModel
+from coret_pg.models.ledger import ask
 from coret_pg.online.result import Candidate, Pair
 
 _INSTRUCTIONS = (
@@ -60,42 +60,21 @@ def select_with_llm(
         query("candidate_contents"), {"table_ids": list(labels)}
     ).fetchall()
     prompt = build_prompt(question, labels, {row[0]: (row[1], row[2]) for row in contents}, pairs)
-    answer: ChatAnswer | None = None
-    outcome = "ok"
-    try:
-        answer = chat.complete(
-            [{"role": "system", "content": _INSTRUCTIONS}, {"role": "user", "content": prompt}],
-            json_schema=answer_schema(list(labels.values())),
-            max_tokens=_ANSWER_TOKENS,
-        )
-        table_ids, unknown = parse_answer(answer.text, labels)
-    except Unusable as reason:
-        cut = answer is not None and answer.finish_reason == "length"
-        outcome = f"{reason}{' (cut at its length limit)' if cut else ''}"
-        raise ModelError(
-            f"The answer of the chat model {chat.model} can't be used: {outcome}",
-            remedy="Choose a model that follows JSON instructions (CORET_LLM_MODEL)",
-        ) from None
-    except ModelError as error:
-        outcome = str(error)
-        raise
-    finally:
-        row = connection.execute(
-            query("record_llm_call"),
-            {
-                "use": "selection",
-                "retrieval_id": None,
-                "table_id": None,
-                "endpoint": chat.endpoint,
-                "model_name": chat.model,
-                "prompt_hash": hashlib.sha256(prompt.encode()).hexdigest(),
-                "prompt_tokens": answer.prompt_tokens if answer else None,
-                "completion_tokens": answer.completion_tokens if answer else None,
-                "seconds": answer.seconds if answer else 0,
-                "outcome": outcome,
-            },
-        ).fetchone()
-        call_id = int(row[0]) if row else 0
+
+    def read(answer: ChatAnswer) -> tuple[list[int], list[str]]:
+        try:
+            return parse_answer(answer.text, labels)
+        except Unusable as reason:
+            cut = " (cut at its length limit)" if answer.finish_reason == "length" else ""
+            raise ModelError(
+                f"The answer of the chat model {chat.model} can't be used: {reason}{cut}",
+                remedy="Choose a model that follows JSON instructions (CORET_LLM_MODEL)",
+            ) from None
+
+    (table_ids, unknown), call_id = ask(
+        connection, chat, "selection", _INSTRUCTIONS, prompt, read,
+        json_schema=answer_schema(list(labels.values())), max_tokens=_ANSWER_TOKENS,
+    )  # fmt: skip
     return Selection(table_ids, unknown, call_id)
 
 
