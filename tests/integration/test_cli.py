@@ -57,12 +57,12 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
     assert refreshed.returncode == 0, refreshed.stderr
     assert "2 tables: 2 new" in refreshed.stdout
 
-    shown = coret("retrieve", "What did each customer spend?", "--dsn", dsn)
+    shown = coret("retrieve", "What is the total of the orders of each customer?", "--dsn", dsn)
     assert shown.returncode == 0, shown.stderr
     assert "shop.customers.customer_id --1:N-- shop.orders.customer_id" in shown.stdout
     assert "CREATE TABLE shop.orders (" in shown.stdout
 
-    answer = json.loads(coret("retrieve", "customer orders", "--json", "--dsn", dsn).stdout)
+    answer = json.loads(coret("retrieve", "orders of each customer", "--json", "--dsn", dsn).stdout)
     assert {table["name"] for table in answer["tables"]} == {"shop.customers", "shop.orders"}
     assert answer["path"] == "no-llm"
 
