@@ -39,7 +39,8 @@ BEGIN ATOMIC
     DELETE FROM coret.compatibility
     WHERE (table_a = ANY (changed_tables) OR table_b = ANY (changed_tables))
       AND table_a <> ALL (later_tables) AND table_b <> ALL (later_tables);
-    WITH scored AS (
+    -- Scored before the best is sought: not once more for every comparison of the sort.
+    WITH scored AS MATERIALIZED (
         SELECT sub.table_id AS sub_table, sup.table_id AS sup_table, i.sub_column, i.sup_column,
                (psub.distinct_count::float8 / psup.distinct_count)::real AS jaccard,
                coret.header_similarity(esub.embedding <=> esup.embedding, sub.header_words, sup.header_words) AS header_similarity,
