@@ -23,15 +23,16 @@ pool_table AS (
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     CROSS JOIN LATERAL (
         SELECT -- Never analysed: as the counters say. (pg_relation_size would wait for locks.)
-               sum(CASE WHEN p.reltuples >= 0 THEN p.reltuples ELSE s.n_live_tup END)::bigint AS estimated_rows,
+               sum(CASE WHEN p.reltuples >= 0 THEN p.reltuples ELSE pg_stat_get_live_tuples(p.oid) END)::bigint AS estimated_rows,
+               -- By functions: the view pg_stat_all_tables would be worked out anew for every table.
                -- Not the size: vacuum changes it without changing a row.
                md5(string_agg(concat_ws('/', p.oid, p.relfilenode,
-                   s.n_tup_ins, s.n_tup_upd, s.n_tup_del), ',' ORDER BY p.oid)) AS data_version
+                   pg_stat_get_tuples_inserted(p.oid), pg_stat_get_tuples_updated(p.oid),
+                   pg_stat_get_tuples_deleted(p.oid)), ',' ORDER BY p.oid)) AS data_version
         FROM (SELECT c.oid AS relid WHERE c.relkind IN ('r', 'm')
               UNION ALL
               SELECT t.relid FROM pg_partition_tree(c.oid) AS t WHERE c.relkind = 'p' AND t.isleaf) AS leaf
         JOIN pg_class AS p ON p.oid = leaf.relid
-        LEFT JOIN pg_stat_all_tables AS s ON s.relid = p.oid
     ) AS parts
     WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
       AND NOT c.relispartition
@@ -40,6 +41,17 @@ pool_table AS (
       AND n.nspname !~ '^pg_'
       AND NOT EXISTS (SELECT FROM pg_depend AS d
                       WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+),
+-- All columns at once: a look at the types for each table would grow with the square of the tables.
+pool_column AS MATERIALIZED (
+    SELECT a.attrelid, jsonb_agg(jsonb_build_object(
+               'attnum', a.attnum, 'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
+               'family', f.family, 'is_not_null', a.attnotnull, 'comment', col_description(a.attrelid, a.attnum))
+           ORDER BY a.attnum) AS list
+    FROM pool_table AS t
+    JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN type_family AS f ON f.oid = a.atttypid
+    GROUP BY a.attrelid
 )
 SELECT t.oid AS table_oid, t.nspname::text AS schema_name, t.relname::text AS table_name,
        CASE t.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'v' THEN 'view'
@@ -47,16 +59,9 @@ SELECT t.oid AS table_oid, t.nspname::text AS schema_name, t.relname::text AS ta
        t.comment AS table_comment, t.estimated_rows, t.data_version,
        md5(concat_ws('|', t.nspname, t.relname, t.relkind, t.comment, columns.list, keys.list,
                      CASE WHEN t.relkind IN ('v', 'm') THEN pg_get_viewdef(t.oid) END)) AS definition_hash,
-       columns.list AS columns, keys.list AS keys
+       coalesce(columns.list, '[]') AS columns, keys.list AS keys
 FROM pool_table AS t
-CROSS JOIN LATERAL (
-    SELECT coalesce(jsonb_agg(jsonb_build_object(
-               'attnum', a.attnum, 'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
-               'family', f.family, 'is_not_null', a.attnotnull, 'comment', col_description(t.oid, a.attnum))
-           ORDER BY a.attnum), '[]') AS list
-    FROM pg_attribute AS a LEFT JOIN type_family AS f ON f.oid = a.atttypid
-    WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
-) AS columns
+LEFT JOIN pool_column AS columns ON columns.attrelid = t.oid
 CROSS JOIN LATERAL (
     SELECT coalesce(jsonb_agg(jsonb_build_object(
                'kind', CASE k.contype WHEN 'p' THEN 'primary' WHEN 'u' THEN 'unique' ELSE 'foreign' END,
