@@ -7,7 +7,7 @@ ST_VENV ?= .venv-sentence-transformers
 ST_PIP := $(ST_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sentence-transformers lint format bench docs lock package clean
+.PHONY: help demo test test-sentence-transformers lint format bench bench-joins docs lock package clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -54,6 +54,13 @@ format: $(VENV)/.dev  ## Put the code into its form
 bench: $(VENV)/.dev  ## Measure retrieval on Spider dev (BENCH_DATA=folder of the data)
 	$(BIN)/python bench/spider_dev.py $(BENCH_DATA)
 
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
+	$(PIP) install --require-hashes -r requirements/bench.txt
+	@touch $@
+
+bench-joins: $(VENV)/.bench  ## Measure join discovery against other ways (JOINS: options, see bench/join_discovery)
+	$(BIN)/python -m bench.join_discovery $(or $(JOINS),--tables 200)
+
 docs: $(VENV)/.dev  ## Generate docs/reference from the code
 	$(BIN)/python docs/generate.py
 
@@ -66,6 +73,7 @@ lock: $(BIN)/python  ## Lock the dependencies anew (requirements/*.txt)
 	$(BIN)/pip-compile $(LOCK) --allow-unsafe --extra embedded --extra parquet -o requirements/runtime.txt pyproject.toml
 	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/build.txt requirements/build.in
 	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/dev.txt requirements/dev.in
+	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/bench.txt requirements/bench.in
 	$(BIN)/pip-compile $(LOCK) --unsafe-package torch --unsafe-package setuptools -o requirements/sentence-transformers.txt requirements/sentence-transformers.in
 
 clean:  ## Remove what make and the tools made here

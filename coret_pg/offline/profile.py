@@ -28,20 +28,24 @@ def profile_table(connection: psycopg.Connection, source: Source, table: PoolTab
     Columns that can be read are stored even where another can't; then raises Unreadable.
     """
     connection.adapters.register_dumper(SortedKeys, _KeysDumper)
-    problems = []
+    problems, profiles, unread = [], [], []
     for column in read_columns(connection, table.table_id):
         try:
             facts = source.profile_column(table, column)
         except Unreadable as reason:
-            # Facts of another day would pass for today's.
-            connection.execute(
-                "DELETE FROM coret.column_profile WHERE column_id = %s", [column.column_id]
-            )
             problems.append(f"{column.column_name}: {reason}")
+            unread.append(column.column_id)
             continue
         values = value_forms(facts.pop("kept_values") or [])
-        connection.execute(query("store_profile"), {"column_id": column.column_id, **facts})
-        connection.execute(query("store_values"), {"column_id": column.column_id, "values": values})
+        profiles.append({"column_id": column.column_id, "values": values, **facts})
+    # Stored at the end, at once: no transaction is open while a table is read.
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.executemany(query("store_profile"), profiles)
+        cursor.executemany(query("store_values"), profiles)
+        # Facts of another day would pass for today's.
+        cursor.execute(
+            "DELETE FROM coret.column_profile WHERE column_id = ANY (%s::bigint[])", [unread]
+        )
     if problems:
         raise Unreadable("; ".join(problems))
 

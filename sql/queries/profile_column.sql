@@ -4,10 +4,9 @@
 WITH grouped AS MATERIALIZED (
     SELECT value, count(*) AS occurrences FROM (SELECT {value} AS value FROM {table}) AS scanned GROUP BY value
 ),
--- With sort and aggregate apart, the keys are sorted once.
 keyed AS MATERIALIZED (
-    SELECT array_agg(key ORDER BY key) AS keys
-    FROM (SELECT DISTINCT {key} AS key FROM grouped WHERE value IS NOT NULL) AS distinct_keys
+    SELECT array_agg(key) AS keys
+    FROM (SELECT {key} AS key FROM grouped WHERE value IS NOT NULL ORDER BY 1) AS sorted
 )
 SELECT coalesce(sum(occurrences), 0)::bigint AS row_count,
        coalesce(sum(occurrences) FILTER (WHERE value IS NULL), 0)::bigint AS null_count,

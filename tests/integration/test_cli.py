@@ -129,7 +129,11 @@ def test_the_embedded_server_starts_by_itself_and_up_keeps_it() -> None:
         started = coret("up", environment=environment, cwd=folder)
         address = started.stdout.split('psql "')[1].split('"')[0]
         with psycopg.connect(address) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
+            # Even where our schema, named as the role, is there already.
+            connection.execute("CREATE SCHEMA IF NOT EXISTS coret")
+            connection.execute("CREATE TABLE unqualified (id int)")
+            where = connection.execute("SELECT to_regclass('public.unqualified') IS NOT NULL")
+            assert where.fetchone() == (True,)
         assert "is stopped" in coret("down", environment=environment, cwd=folder).stdout
         assert "was not running" in coret("down", environment=environment, cwd=folder).stdout
         assert stops(settings_for(folder))

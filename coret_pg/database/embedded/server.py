@@ -239,6 +239,8 @@ def _complete(connection: psycopg.Connection, settings: Settings, place: Place) 
         found = connection.execute("SELECT FROM pg_database WHERE datname = 'coret'").rowcount
         if not found:
             connection.execute("CREATE DATABASE coret TEMPLATE template0")
+            # The role has the name of our schema: "$user" would send a user's tables into it.
+            connection.execute("ALTER ROLE coret SET search_path = public")
         if settings.server_port is not None and not place.password.exists():
             _set_password(connection, place)
     except psycopg.Error as error:
