@@ -18,8 +18,21 @@ from coret_pg.loading import LoadReport, load_path
 from coret_pg.models import ChatModel, Embedder, open_chat, open_embedder
 from coret_pg.offline.progress import Progress
 from coret_pg.offline.refresh import RefreshReport, refresh
+from coret_pg.online.joins import (
+    LEAST_CONFIDENCE,
+    JoinEnd,
+    PathJoin,
+    TableJoin,
+    Verdict,
+    decide_join,
+    join_path,
+    joins_of,
+    picture_answer,
+    picture_schemas,
+)
 from coret_pg.online.result import Retrieval
 from coret_pg.online.retrieve import retrieve
+from coret_pg.pictures import Picture
 from coret_pg.settings import Settings, load_settings
 
 _MOST_CONNECTIONS = 4
@@ -136,6 +149,33 @@ class Coret:
     ) -> Retrieval:
         """Return what `retrieve` does, without blocking the event loop."""
         return await asyncio.to_thread(self.retrieve, question, k=k, tau=tau)
+
+    def joins(self, table: str, *, min_confidence: float = LEAST_CONFIDENCE) -> list[TableJoin]:
+        """Return the joins of a table (`schema.table`), surest first."""
+        with self.connection() as connection:
+            return joins_of(connection, table, min_confidence)
+
+    def join_path(self, from_table: str, to_table: str, *, max_hops: int = 4) -> list[PathJoin]:
+        """Return the surest way to join two tables by at most `max_hops` joins; empty if none."""
+        with self.connection() as connection:
+            return join_path(connection, from_table, to_table, max_hops)
+
+    def decide_join(self, left: str, right: str, verdict: Verdict) -> None:
+        """Accept or reject a join, or withdraw that; it holds through every refresh.
+
+        `left`, `right`: `schema.table.column`, or `schema.table(column, column)`.
+        """
+        with self.connection() as connection:
+            decide_join(connection, JoinEnd.parse(left), JoinEnd.parse(right), verdict)
+
+    def picture(
+        self, of: Retrieval | str | list[str], *, min_confidence: float = LEAST_CONFIDENCE
+    ) -> Picture:
+        """Return the join graph of an answer, or of one schema or several, to be drawn."""
+        if isinstance(of, Retrieval):
+            return picture_answer(of)
+        with self.connection() as connection:
+            return picture_schemas(connection, [of] if isinstance(of, str) else of, min_confidence)
 
     def _open_pool(self) -> ConnectionPool:
         database = self.database

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from coret_pg.errors import ConfigurationError
 
 EmbeddingProvider = Literal["onnx", "sentence-transformers", "openai"]
+Gate = Literal["families", "strict"]
 EmbeddedText = Literal["names", "paper"]
 OPENAI_HOST = "api.openai.com"
 LIBPQ_VARIABLES = ("PGHOST", "PGSERVICE", "PGDATABASE", "PGHOSTADDR")
@@ -88,6 +89,22 @@ class Settings(BaseSettings):
         "names",
         description="What is embedded of a table. names: name, columns, and what a person or a "
         "chat model wrote of it; paper: name, purpose, snapshot.",
+    )
+    sketch_rows: int = Field(
+        1_000_000,
+        ge=1,
+        description="Tables of more rows are profiled from sketches, in memory that doesn't grow.",
+    )
+    gate: Gate = Field(
+        "families",
+        description="Which columns compare. families: types of one family, NULLs ignored; strict, "
+        "as the reference code: equal declared types, and a column with a NULL is not unique.",
+    )
+    score_floor: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="Compatibility below it is computed when asked for, not stored; 0 stores all.",
     )
     sample_rows: int = Field(5, ge=0, le=100, description="Rows of a table's snapshot.")
     sample_seed: int = Field(0, description="Seed of the sampled rows.")

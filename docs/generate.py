@@ -227,13 +227,9 @@ def sql_page() -> str:
     for folder in ("schema", "functions", "views"):
         for file in sorted((SQL / folder).glob("*.sql")):
             text = file.read_text(encoding="utf-8")
-            found = read_sql(text)
-            objects.comments |= found.comments
-            objects.tables += found.tables
-            objects.views += found.views
-            objects.functions += found.functions
-            if found.tables:
-                sections.append((_banner(text), found.tables))
+            created = read_sql(text, objects)
+            if created:
+                sections.append((_banner(text), created))
     parts = [
         f"{objects.required_comment('schema coret')}",
         "Read from the files in `sql/schema` and `sql/functions`, which "
@@ -256,7 +252,8 @@ def sql_page() -> str:
     ]
     for title, tables in sections:
         parts.append(title)
-        parts += [_table_part(relation, objects) for relation in tables]
+        # A later file may have dropped one.
+        parts += [_table_part(table, objects) for table in tables if table in objects.tables]
     unused = set(objects.comments) - objects.used
     if unused:
         raise SystemExit(f"docs/generate.py: comments on unknown things: {sorted(unused)}")

@@ -60,6 +60,12 @@ class SqlObjects:
     comments: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
+    def drop_table(self, name: str) -> None:
+        """Forget a table and the comments on it."""
+        self.tables = [table for table in self.tables if table.name != name]
+        gone = (f"table {name}", f"column {name}.")
+        self.comments = {k: v for k, v in self.comments.items() if not k.startswith(gone)}
+
     def comment(self, key: str) -> str:
         """Return the comment on an object; empty where there is none."""
         self.used.add(key)
@@ -73,16 +79,21 @@ class SqlObjects:
         return text
 
 
-def read_sql(text: str) -> SqlObjects:
-    """Return what SQL text creates: tables, views and functions of the schema coret, comments."""
-    objects = SqlObjects()
+def read_sql(text: str, objects: SqlObjects) -> list[Relation]:
+    """Add what SQL text makes of the schema coret to `objects`; return the tables it creates."""
+    created = []
     for statement in DumpReader(text.splitlines(keepends=True)).statements():
         tokens = [token for token in tokenize(statement.text) if token.kind != "comment"]
         tokens = [token for token in tokens if not token.text.startswith("--")]
         plain = [token for token in tokens if not token.blank]
         words = [token.word for token in plain[:4] if token.word not in {"OR", "REPLACE"}]
         if words[:2] == ["CREATE", "TABLE"]:
-            objects.tables.append(_read_table(tokens))
+            created.append(_read_table(tokens))
+            objects.tables.append(created[-1])
+        elif words[:2] == ["ALTER", "TABLE"]:
+            _alter_table(objects, tokens)
+        elif words[:2] == ["DROP", "TABLE"]:
+            objects.drop_table(_name(plain))
         elif words[:2] == ["CREATE", "VIEW"]:
             objects.views.append(Relation(_name(plain)))
         elif words[:2] == ["CREATE", "FUNCTION"]:
@@ -94,7 +105,7 @@ def read_sql(text: str) -> SqlObjects:
             # The schema is created in a DO block, where it is missing.
             for found in re.finditer(r"COMMENT ON SCHEMA (\w+) IS\s+'([^']*)'", statement.text):
                 objects.comments[f"schema {found[1]}"] = found[2]
-    return objects
+    return created
 
 
 def _name(plain: Sequence[Token]) -> str:
@@ -145,21 +156,38 @@ def _read_table(tokens: Sequence[Token]) -> Relation:
             if plain[0].word == "PRIMARY":
                 key = {token.identifier for token in plain[2:]}
             continue
-        after = next(
-            (i for i, token in enumerate(part) if i and token.word in COLUMN_CLAUSES), len(part)
-        )
-        first = part.index(plain[0])
-        relation.columns.append(
-            Column(
-                plain[0].identifier or "",
-                _text(part[first + 1 : after]),
-                _rules(_text(part[after:])),
-            )
-        )
+        relation.columns.append(_read_column(part))
     for column in relation.columns:
         if column.name in key:
             column.rules = column.rules.replace("not null", "primary key", 1)
     return relation
+
+
+def _read_column(part: Sequence[Token]) -> Column:
+    first = next(i for i, token in enumerate(part) if not token.blank)
+    after = next(
+        (i for i, token in enumerate(part) if i and token.word in COLUMN_CLAUSES), len(part)
+    )
+    return Column(
+        part[first].identifier or "", _text(part[first + 1 : after]), _rules(_text(part[after:]))
+    )
+
+
+def _alter_table(objects: SqlObjects, tokens: Sequence[Token]) -> None:
+    """Add and drop the columns that an ALTER TABLE adds and drops."""
+    name = _name([token for token in tokens if not token.blank])
+    table = next(table for table in objects.tables if table.name == name)
+    for part in _split(tokens):
+        words = [token.word for token in part]
+        for verb in ("ADD", "DROP"):
+            if verb not in words or "COLUMN" not in words:
+                continue
+            column = _read_column(part[words.index("COLUMN") + 1 :])
+            if verb == "ADD":
+                table.columns.append(column)
+            else:
+                table.columns = [c for c in table.columns if c.name != column.name]
+                objects.comments.pop(f"column {name}.{column.name}", None)
 
 
 def _rules(clauses: str) -> str:

@@ -2,5 +2,5 @@
 SELECT relname, pg_total_relation_size(oid) / 1048576.0
 FROM pg_class
 WHERE relnamespace = 'coret'::regnamespace
-  AND relname IN ('column_keys', 'column_profile', 'column_value', 'inclusion', 'compatibility')
+  AND relname IN ('column_keys', 'column_profile', 'column_phrases', 'inclusion', 'compatibility')
 ORDER BY relname

@@ -68,8 +68,7 @@ def show_answer(answer: Retrieval) -> None:
 def join_graph(answer: Retrieval) -> str:
     """Return the joins of an answer as text, a line a join; tables nothing joins stand alone."""
     lines = [
-        f"  {join.left_table}.{join.left_column} --{join.cardinality}-- "
-        f"{join.right_table}.{join.right_column}  ({join.score:.2f})"
+        f"  {' AND '.join(join.conditions)}  ({join.cardinality}, confidence {join.confidence:.2f})"
         for join in answer.joins
     ]
     joined = {name for join in answer.joins for name in (join.left_table, join.right_table)}

@@ -11,12 +11,14 @@ import psycopg
 from psycopg import conninfo, sql
 from psycopg_pool import ConnectionPool
 
-from coret_pg.errors import ConfigurationError, DatabaseError
+from coret_pg.errors import ConfigurationError, DatabaseError, InputError
 from coret_pg.settings import Settings
 
 if TYPE_CHECKING:
     from coret_pg.database.embedded import Attachment
 
+# How every error message of our SQL functions begins.
+_OUR_ERROR = "coret: "
 _SQLALCHEMY_FORM = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
 
 
@@ -134,15 +136,30 @@ class Database:
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn what a server may refuse at any time into a DatabaseError with its remedy."""
+    """Turn what the server refuses into an error with its remedy.
+
+    Raises DatabaseError for what can happen at any time, InputError for what our own SQL
+    functions say of their arguments.
+    """
     try:
         yield
-    except psycopg.errors.InsufficientPrivilege as error:
+    except psycopg.Error as error:
+        message = error.diag.message_primary or ""
+        if message.startswith(_OUR_ERROR):
+            raise InputError(
+                message.removeprefix(_OUR_ERROR), remedy=error.diag.message_hint or "See its text"
+            ) from None
+        _explain(error, address)
+        raise
+
+
+def _explain(error: psycopg.Error, address: str) -> None:
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
         raise DatabaseError(
             f"The role may not do this in {address}: {error.diag.message_primary}",
             remedy="Let the owner of schema coret grant it (docs/how-to/connect.md)",
         ) from None
-    except psycopg.OperationalError as error:
+    if isinstance(error, psycopg.OperationalError):
         raise DatabaseError(
             f"The connection to {address} broke: {' '.join(str(error).split())}",
             remedy="Run the command again; what was finished is kept",
@@ -173,6 +190,7 @@ def limit_reads(connection: psycopg.Connection, settings: Settings) -> None:
         "timezone": "UTC",
         "extra_float_digits": "1",
         "jit": "off",
+        "work_mem": "32MB",
     }
     with connection.transaction():
         for name, value in limits.items():

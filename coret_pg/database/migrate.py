@@ -11,6 +11,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from coret_pg.database.connection import Database
@@ -60,7 +61,7 @@ def initialise(database: Database) -> SchemaState:
                 remedy="Upgrade coret_pg (pip install -U coret-pg)",
             )
         if state.is_current:
-            _make_routines(connection)
+            _renew_routines(connection)
         else:
             command.upgrade(config, "head")
         return _state(config, connection)
@@ -175,6 +176,31 @@ def run_schema_files(*names: str) -> None:
         _run_script(op.get_bind(), _sql_file(f"schema/{name}"))
 
 
+def put_aside(*tables: str) -> None:
+    """Move tables that people wrote into the schema coret_kept: a downgrade never loses them."""
+    op.execute("CREATE SCHEMA IF NOT EXISTS coret_kept")
+    op.execute(
+        "COMMENT ON SCHEMA coret_kept IS 'What people wrote into coret; taken back by the next "
+        "`coret init`.'"
+    )
+    for table in tables:
+        op.execute(f"ALTER TABLE coret.{table} SET SCHEMA coret_kept")
+
+
+def take_back(*tables: str) -> None:
+    """Fill tables with what an earlier downgrade put aside of them."""
+    for table in tables:
+        found = op.get_bind().exec_driver_sql(f"SELECT to_regclass('coret_kept.{table}')")
+        if found.scalar() is not None:
+            # The names are constants of our migrations.
+            op.execute(f"INSERT INTO coret.{table} SELECT * FROM coret_kept.{table}")  # noqa: S608
+            op.execute(f"DROP TABLE coret_kept.{table}")
+    op.execute(
+        "DO $$ BEGIN DROP SCHEMA IF EXISTS coret_kept; "
+        "EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$"
+    )
+
+
 @contextmanager
 def own_connection() -> Iterator[Connection]:
     """Open a SQLAlchemy connection to the configured database, for alembic run by hand."""
@@ -261,6 +287,22 @@ def _known_revisions(config: Config) -> set[str]:
 def _drop_routines(connection: Connection) -> None:
     """Drop our functions and views: tables can't change under them; they are made anew after."""
     _run_script(connection, _sql_file("queries/drop_routines.sql"))
+
+
+def _renew_routines(connection: Connection) -> None:
+    """Replace our functions and views; drop them first only where they have another shape."""
+    try:
+        with connection.begin_nested():
+            _make_routines(connection)
+    except DBAPIError as error:
+        changed = (
+            psycopg.errors.InvalidTableDefinition,
+            psycopg.errors.InvalidFunctionDefinition,
+        )
+        if not isinstance(error.orig, changed):
+            raise
+        _drop_routines(connection)
+        _make_routines(connection)
 
 
 def _make_routines(connection: Connection) -> None:

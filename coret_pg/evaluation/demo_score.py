@@ -36,10 +36,9 @@ def score_demo(coret: Coret) -> Iterator[DemoAnswer]:
         gold, found = frozenset(case["gold_tables"]), frozenset(answer.table_names)
         gold_joins = {frozenset(join) for join in case["gold_joins"]}
         joins = {
-            frozenset(
-                (f"{join.left_table}.{join.left_column}", f"{join.right_table}.{join.right_column}")
-            )
+            frozenset(condition.split(" = "))
             for join in answer.joins
+            for condition in join.conditions
         }
         yield DemoAnswer(
             case["id"], answer, gold - found, found - gold, len(gold_joins), len(gold_joins & joins)

@@ -22,6 +22,15 @@ def renew_inclusions(
     )
 
 
+def set_scoring(connection: psycopg.Connection, gate: str, floor: float) -> None:
+    """Say how compatibility is computed from now on: which gate, and what is worth storing."""
+    connection.execute(
+        "UPDATE coret.compatibility_setting SET gate = %s, score_floor = %s "
+        "WHERE (gate, score_floor) IS DISTINCT FROM (%s, %s::real)",
+        [gate, floor, gate, floor],
+    )
+
+
 def renew_compatibility(
     connection: psycopg.Connection, table_ids: Sequence[int], later: Sequence[int] = ()
 ) -> int:

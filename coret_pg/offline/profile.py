@@ -9,7 +9,7 @@ from psycopg.adapt import Dumper
 from coret_pg.database.sqlfiles import query
 from coret_pg.offline.catalog import read_columns
 from coret_pg.offline.source import PoolTable, SortedKeys, Source, Unreadable
-from coret_pg.words import plain_text
+from coret_pg.words import text_words
 
 _INT8_ARRAY = 1016
 
@@ -22,8 +22,10 @@ class _KeysDumper(Dumper):
         return obj.data
 
 
-def profile_table(connection: psycopg.Connection, source: Source, table: PoolTable) -> None:
-    """Profile every column of a table and store the facts.
+def profile_table(
+    connection: psycopg.Connection, source: Source, table: PoolTable, *, exact: bool = False
+) -> None:
+    """Profile every column of a table and store the facts; `exact`: whatever its size.
 
     Columns that can be read are stored even where another can't; then raises Unreadable.
     """
@@ -31,26 +33,33 @@ def profile_table(connection: psycopg.Connection, source: Source, table: PoolTab
     problems, profiles, unread = [], [], []
     for column in read_columns(connection, table.table_id):
         try:
-            facts = source.profile_column(table, column)
+            facts = source.profile_column(table, column, exact=exact)
         except Unreadable as reason:
             problems.append(f"{column.column_name}: {reason}")
             unread.append(column.column_id)
             continue
-        values = value_forms(facts.pop("kept_values") or [])
-        profiles.append({"column_id": column.column_id, "values": values, **facts})
+        kept = facts.pop("kept_values")
+        phrases = phrases_of(kept) if kept else None
+        profiles.append({"column_id": column.column_id, "phrases": phrases or None, **facts})
     # Stored at the end, at once: no transaction is open while a table is read.
     with connection.transaction(), connection.cursor() as cursor:
         cursor.executemany(query("store_profile"), profiles)
-        cursor.executemany(query("store_values"), profiles)
-        # Facts of another day would pass for today's.
-        cursor.execute(
-            "DELETE FROM coret.column_profile WHERE column_id = ANY (%s::bigint[])", [unread]
-        )
+        if unread:
+            # Facts of another day would pass for today's.
+            cursor.execute(
+                "DELETE FROM coret.column_profile WHERE column_id = ANY (%s::bigint[])", [unread]
+            )
     if problems:
         raise Unreadable("; ".join(problems))
 
 
-def value_forms(values: Iterable[str]) -> list[str]:
-    """Return values as the words of a question are looked up in them; numbers tell nothing."""
-    forms = {plain_text(value) for value in values}
-    return sorted(form for form in forms if form and not form.replace(" ", "").isdigit())
+def phrases_of(values: Iterable[str]) -> list[str]:
+    """Return values as the words of a question are looked up in them, and their beginnings.
+
+    A beginning has two words or more; numbers tell nothing.
+    """
+    phrases = set()
+    for words in (text_words(value) for value in values):
+        if words and not "".join(words).isdigit():
+            phrases |= {" ".join(words[:n]) for n in range(min(2, len(words)), len(words) + 1)}
+    return sorted(phrases)

@@ -20,7 +20,8 @@ from coret_pg.errors import ConfigurationError, CoretError, DatabaseError, PoolE
 from coret_pg.models import ChatModel, Embedder
 from coret_pg.offline import embedding
 from coret_pg.offline.catalog import CatalogChange, read_tables, sync_catalog
-from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
+from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions, set_scoring
+from coret_pg.offline.joins import prepare_names, renew_joins, weigh_joins
 from coret_pg.offline.profile import profile_table
 from coret_pg.offline.progress import Progress, Unwatched
 from coret_pg.offline.purpose import describe_table
@@ -28,13 +29,14 @@ from coret_pg.offline.snapshot import take_snapshot
 from coret_pg.offline.source import PoolTable, PostgresSource, Unreadable
 from coret_pg.settings import Settings
 
-STEPS = ("snapshot", "profile", "purpose", "embedding", "inclusion", "compatibility")
+STEPS = ("snapshot", "profile", "purpose", "embedding", "inclusion", "compatibility", "joins")
 # One refresh at a time in a database; the second key tells our locks from each other.
 _REFRESH_LOCK = (0x636F72, 1)
 _EMBEDDING_BATCH = 64
 # One pass over all keys serves a whole batch; a batch is what a killed run has to do again.
 _INCLUSION_BATCH = 500
 _COMPATIBILITY_BATCH = 100
+_JOINS_BATCH = 100
 
 # Runs a step for a batch of tables and commits what it stored. Is told which tables are still to
 # come; returns why tables were skipped, by position, where any was.
@@ -70,7 +72,8 @@ def step_settings(
         "purpose": chat_model or "composed",
         "embedding": f"{model_id}/{settings.embedded_text}",
         "inclusion": "",
-        "compatibility": str(model_id),
+        "compatibility": f"{model_id}/{settings.gate}/{settings.score_floor}",
+        "joins": "",
     }
 
 
@@ -121,6 +124,9 @@ def refresh(
             def compatibility(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
                 renew_compatibility(connection, [table.table_id for table in batch], later)
 
+            def joins(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
+                renew_joins(connection, source, [table.table_id for table in batch], later)
+
             run = _Run(
                 connection, job_id, progress, report,
                 step_settings(settings, chat.model if chat else None, model_id),
@@ -140,8 +146,15 @@ def refresh(
             )
             run.step("inclusion", inclusion, _INCLUSION_BATCH)
             connection.execute("ANALYZE coret.inclusion")
+            set_scoring(connection, settings.gate, settings.score_floor)
             run.step("compatibility", compatibility, _COMPATIBILITY_BATCH)
-            connection.execute("ANALYZE coret.table_embedding, coret.compatibility")
+            prepare_names(connection)
+            run.step("joins", joins, _JOINS_BATCH)
+            # Each join's confidence depends on its rivals: all are weighed once all are found.
+            weigh_joins(connection)
+            connection.execute(
+                "ANALYZE coret.table_embedding, coret.compatibility, coret.join_edge"
+            )
             return report
 
 

@@ -14,22 +14,18 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import pq, sql
 from psycopg.adapt import Loader
-from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from coret_pg.database.connection import Database, limit_reads
 from coret_pg.database.sqlfiles import query
-from coret_pg.offline.key_forms import FORMS, NARROWER, unkeyed_form
+from coret_pg.offline.column_facts import ColumnReader
+from coret_pg.offline.key_forms import FORMS, unkeyed_form
 
 # Tables above this are narrowed by TABLESAMPLE before rows are picked.
 _SAMPLE_WHOLE_UP_TO = 10_000
 # Above this BERNOULLI, which reads every page, gives way to whole pages.
 _SAMPLE_ROWS_UP_TO = 1_000_000
 _INT8_ARRAY = 1016
-# Values of text columns with at most so many are kept whole, for questions that name one. These
-# are contents: a policy on what may be sampled has to hold for them as it does for snapshots.
-_MOST_KEPT_VALUES = 1_000
-_LONGEST_KEPT_VALUE = 60
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,19 @@ class SortedKeys:
     data: bytes
 
 
+@dataclass(frozen=True)
+class TupleCounts:
+    """How the distinct tuples of some columns of a child table lie in a parent's.
+
+    `child`: those of the child; `shared`: those of them that the parent has.
+    """
+
+    child: int
+    shared: int
+    child_is_unique: bool
+    parent_is_unique: bool
+
+
 class Unreadable(Exception):
     """Say why a table can't be read now; it is skipped with that reason and the run goes on."""
 
@@ -82,10 +91,31 @@ class Source(Protocol):
     ) -> list[list[str | None]]:
         """Return up to `rows` sampled rows as texts; raise Unreadable."""
 
-    def profile_column(self, table: PoolTable, column: PoolColumn) -> dict[str, Any]:
+    def profile_column(
+        self, table: PoolTable, column: PoolColumn, *, exact: bool = False
+    ) -> dict[str, Any]:
         """Return what sql/queries/store_profile.sql takes of a column; raise Unreadable.
 
-        And `kept_values`: its distinct values, None where they are too many to keep.
+        And `kept_values`: its distinct values, None where they are too many to keep. `exact`:
+        read a big table whole, too.
+        """
+
+    def tidied_values(self, table: PoolTable, column: PoolColumn) -> set[str]:
+        """Return the distinct values of a text column, lower case and without blanks around.
+
+        Raises Unreadable.
+        """
+
+    def count_tuples(
+        self,
+        child: PoolTable,
+        child_columns: Sequence[PoolColumn],
+        parent: PoolTable,
+        parent_columns: Sequence[PoolColumn],
+    ) -> TupleCounts:
+        """Return how tuples of the child's columns lie in the parent's; raise Unreadable.
+
+        The columns' families are those of their keys, the same on both sides.
         """
 
     def close(self) -> None:
@@ -97,6 +127,7 @@ class PostgresSource:
 
     def __init__(self, database: Database, source_id: int) -> None:
         self.source_id = source_id
+        self._sketch_rows = database.settings.sketch_rows
         self._connection = database.connect(autocommit=True, application_name="coret_pg reader")
         limit_reads(self._connection, database.settings)
         self._connection.adapters.register_loader(_INT8_ARRAY, _KeysLoader)
@@ -130,35 +161,48 @@ class PostgresSource:
             found = self._connection.execute(statement).fetchall()
         return [list(row) for row in found]
 
-    def profile_column(self, table: PoolTable, column: PoolColumn) -> dict[str, Any]:
-        """Return facts and keys of one column, from one or two scans."""
+    def profile_column(
+        self, table: PoolTable, column: PoolColumn, *, exact: bool = False
+    ) -> dict[str, Any]:
+        """Return facts and keys of one column; of big tables from a sketch unless `exact`."""
         with self._reading(table):
-            kind = self._key_kind(table, column)
-            form = FORMS[kind] if kind else unkeyed_form(column.type_name)
-            statement = query("profile_column").format(
-                value=_fill(form.value, column),
-                key=sql.SQL(form.key),
-                table=_name(table),
-                most_values=sql.Literal(_MOST_KEPT_VALUES if column.type_family == "text" else 0),
-                longest_value=sql.Literal(_LONGEST_KEPT_VALUE),
+            return self._reader(table, column).read(
+                sketch_above=None if exact else self._sketch_rows,
+                estimated_rows=table.estimated_rows or 0,
             )
-            # Binary, so that the keys arrive in the form they are handed on in.
-            with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:
-                facts = cursor.execute(statement).fetchone() or {}
-        if kind is None:
-            facts.update(keys=None, min_key=None, max_key=None)
-        return {**facts, "key_kind": kind}
 
-    def _key_kind(self, table: PoolTable, column: PoolColumn) -> str | None:
-        family = column.type_family
-        if family not in NARROWER:
-            return family
-        narrower, condition = NARROWER[family]
-        statement = query("all_rows_satisfy").format(
-            condition=_fill(condition, column), table=_name(table)
+    def tidied_values(self, table: PoolTable, column: PoolColumn) -> set[str]:
+        """Return the distinct values of a text column, lower case and without blanks around."""
+        with self._reading(table):
+            return self._reader(table, column).tidied_values()
+
+    def count_tuples(
+        self,
+        child: PoolTable,
+        child_columns: Sequence[PoolColumn],
+        parent: PoolTable,
+        parent_columns: Sequence[PoolColumn],
+    ) -> TupleCounts:
+        """Return how tuples of the child's columns lie in the parent's, from one scan of each."""
+        statement = query("count_tuples").format(
+            child=_name(child),
+            parent=_name(parent),
+            child_values=_key_values(child_columns),
+            parent_values=_key_values(parent_columns),
+            keys=sql.SQL(", ").join(_key_names(len(child_columns))),
         )
-        row = self._connection.execute(statement).fetchone()
-        return narrower if row and row[0] else family
+        with self._reading(child), self._reading(parent):
+            row = self._connection.execute(statement).fetchone()
+        return TupleCounts(*row) if row else TupleCounts(0, 0, False, False)
+
+    def _reader(self, table: PoolTable, column: PoolColumn) -> ColumnReader:
+        return ColumnReader(
+            self._connection,
+            _name(table),
+            sql.Identifier(column.column_name),
+            column.type_name,
+            column.type_family,
+        )
 
     @contextmanager
     def _reading(self, table: PoolTable) -> Iterator[None]:
@@ -195,6 +239,17 @@ def _name(table: PoolTable) -> sql.Identifier:
 def _fill(fragment: str, column: PoolColumn) -> sql.Composed:
     # The fragments are constants of key_forms; only the identifier comes from outside, quoted.
     return sql.SQL(fragment).format(column=sql.Identifier(column.column_name))
+
+
+def _key_names(count: int) -> list[sql.Identifier]:
+    return [sql.Identifier(f"k{number}") for number in range(1, count + 1)]
+
+
+def _key_values(columns: Sequence[PoolColumn]) -> sql.Composed:
+    return sql.SQL(", ").join(
+        sql.SQL("{} AS {}").format(_fill(FORMS[column.type_family or ""].value, column), name)
+        for column, name in zip(columns, _key_names(len(columns)), strict=True)
+    )
 
 
 def _sample_clause(table: PoolTable, seed: int) -> sql.Composable:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coret_pg.online.join_belief import KEY_WORDS, Words, table_words
+from coret_pg.join_names import KEY_WORDS, Words, table_words
 from coret_pg.words import name_words, root, stem, text_words
 
 _LONGEST_PHRASE = 5

@@ -29,18 +29,21 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two compatible tables and the columns that join them best.
+    """Two tables and the columns that join them best.
 
-    `belief`: how believable it is that these columns are meant to be joined, by their names.
+    `score`: the compatibility of the two tables, 0 where no pair of columns passes the gate or
+    it was not asked for. `confidence`: how likely these columns are meant to be joined, 0 where
+    nothing speaks for it but the values. `evidence`: inferred, declared or confirmed.
     """
 
     table_a: int
     table_b: int
-    column_a: str
-    column_b: str
+    columns_a: Sequence[str]
+    columns_b: Sequence[str]
     score: float
     cardinality: str
-    belief: float = 0.0
+    confidence: float = 0.0
+    evidence: str = "inferred"
 
     def other(self, table_id: int) -> int:
         """Return the table at the other end."""
@@ -70,14 +73,27 @@ class ChosenTable:
 
 @dataclass(frozen=True)
 class Join:
-    """A join of the answer: which columns of which tables, and how sure it is."""
+    """A join of the answer: which columns of which tables, and how sure it is.
+
+    `confidence`: how likely these columns are meant; `score`: the compatibility of the tables.
+    """
 
     left_table: str
-    left_column: str
+    left_columns: Sequence[str]
     right_table: str
-    right_column: str
-    score: float
+    right_columns: Sequence[str]
     cardinality: str
+    confidence: float
+    score: float
+    evidence: str
+
+    @property
+    def conditions(self) -> list[str]:
+        """Return `table.column = table.column` for each pair of columns."""
+        return [
+            f"{self.left_table}.{left} = {self.right_table}.{right}"
+            for left, right in zip(self.left_columns, self.right_columns, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

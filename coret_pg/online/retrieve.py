@@ -15,9 +15,9 @@ from coret_pg.database.sqlfiles import query
 from coret_pg.errors import InputError, ModelError
 from coret_pg.models import ChatModel, Embedder
 from coret_pg.online.adjustment import adjust, chosen_table
-from coret_pg.online.believable_joins import believable_pairs
 from coret_pg.online.candidates import find_candidates, pairs_among, require_model
-from coret_pg.online.join_graph import spanning_joins
+from coret_pg.online.join_edges import edges_among
+from coret_pg.online.join_graph import scored, spanning_joins
 from coret_pg.online.result import Candidate, Choice, ChosenTable, Join, Pair, Path, Retrieval
 from coret_pg.online.schema_slice import read_slice
 from coret_pg.online.selection import select_with_llm
@@ -70,11 +70,9 @@ def retrieve(
     with clock.stage("slice"):
         by_name = {candidate.name: candidate.table_id for candidate in candidates}
         chosen_ids = [by_name[table.name] for table in tables]
-        # Where no join of two tables is believable by its names, the one of the best score stands.
-        pairs = [
-            *believable_pairs(connection, chosen_ids),
-            *pairs_among(connection, [c for c in candidates if c.table_id in chosen_ids]),
-        ]
+        # Where no join of two tables is worth believing, the one of the best score stands.
+        chosen = [candidate for candidate in candidates if candidate.table_id in chosen_ids]
+        pairs = scored([*edges_among(connection, chosen_ids), *pairs_among(connection, chosen)])
         spanning, is_connected = spanning_joins(chosen_ids, pairs)
         joins = [_named(join, candidates) for join in spanning]
         slice_text, slice_warnings = read_slice(connection, chosen_ids, joins)
@@ -141,11 +139,13 @@ def _named(pair: Pair, candidates: Sequence[Candidate]) -> Join:
     names = {candidate.table_id: candidate.name for candidate in candidates}
     return Join(
         left_table=names[pair.table_a],
-        left_column=pair.column_a,
+        left_columns=pair.columns_a,
         right_table=names[pair.table_b],
-        right_column=pair.column_b,
-        score=pair.score,
+        right_columns=pair.columns_b,
         cardinality=pair.cardinality,
+        confidence=pair.confidence,
+        score=pair.score,
+        evidence=pair.evidence,
     )
 
 

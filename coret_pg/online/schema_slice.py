@@ -59,8 +59,7 @@ def render_slice(
     parts = [statement for statement in statements if statement]
     if joins:
         conditions = [
-            f"-- {j.left_table}.{j.left_column} = {j.right_table}.{j.right_column}"
-            f"  ({j.cardinality}, score {j.score:.2f})"
+            f"-- {' AND '.join(j.conditions)}  ({j.cardinality}, confidence {j.confidence:.2f})"
             for j in joins
         ]
         parts.append("\n".join(["-- Joins", *conditions]))

@@ -110,7 +110,8 @@ def build_prompt(
         rows = (markdown or "").partition("\n")[2]
         parts.append("\n".join(line for line in (f"### {name}", purpose, rows) if line))
     joins = [
-        f"- {labels[p.table_a]}.{p.column_a} = {labels[p.table_b]}.{p.column_b} ({p.score:.2f})"
+        f"- {labels[p.table_a]}.{p.columns_a[0]} = {labels[p.table_b]}.{p.columns_b[0]} "
+        f"({p.score:.2f})"
         for p in pairs
         if p.table_a in labels and p.table_b in labels
     ]

@@ -1,7 +1,7 @@
 """Selection without a chat model: the set that covers the question's words and hangs together.
 
 Every set of up to five of the candidates is rated: how near its tables are to the question, how
-much of the question their names and values cover, how large it is, and whether believable joins
+much of the question their names and values cover, how large it is, and whether joins
 connect it. The best set wins. No training: the few constants are set on Spider's training
 questions (docs/results.md).
 """
@@ -17,8 +17,8 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from coret_pg.online.believable_joins import believable_pairs
 from coret_pg.online.candidates import read_names
+from coret_pg.online.join_edges import edges_among
 from coret_pg.online.question_words import QuestionWords
 from coret_pg.online.result import Candidate, Choice, Pair
 from coret_pg.online.widening import widen
@@ -57,32 +57,35 @@ def select_without_llm(
     ]
     looked_at = [*nearest, *(given[c.table_id] for c in found if c.table_id in given), *beside]
     table_ids = [candidate.table_id for candidate in looked_at]
-    pairs = believable_pairs(connection, table_ids)
+    pairs = edges_among(connection, table_ids)
     chosen = choose(
         [candidate.relevance for candidate in looked_at],
         words.coverage(read_names(connection, table_ids), values),
-        belief_matrix(table_ids, pairs),
+        strength_matrix(table_ids, pairs),
     )
     near = sorted(chosen, key=lambda place: (-looked_at[place].relevance, table_ids[place]))
     return Choice([table_ids[place] for place in near], [*candidates, *beside])
 
 
-def belief_matrix(table_ids: Sequence[int], pairs: Sequence[Pair]) -> NDArray[np.float32]:
-    """Return how believable the best join of every two tables is, (tables, tables)."""
+def strength_matrix(table_ids: Sequence[int], pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    """Return how sure the best join of every two tables is, 0 to 1, (tables, tables).
+
+    The square root of its confidence: a join that is one of four alike still counts for half.
+    """
     place = {table_id: number for number, table_id in enumerate(table_ids)}
-    beliefs = np.zeros((len(place), len(place)), dtype=np.float32)
+    strengths = np.zeros((len(place), len(place)), dtype=np.float32)
     for pair in pairs:
         a, b = place[pair.table_a], place[pair.table_b]
-        beliefs[a, b] = beliefs[b, a] = max(beliefs[a, b], pair.belief)
-    return beliefs
+        strengths[a, b] = strengths[b, a] = max(strengths[a, b], pair.confidence**0.5)
+    return strengths
 
 
 def choose(
-    relevances: Sequence[float], coverage: NDArray[np.float32], beliefs: NDArray[np.float32]
+    relevances: Sequence[float], coverage: NDArray[np.float32], strengths: NDArray[np.float32]
 ) -> list[int]:
     """Return the places of the best set; of equal ones the smaller, then the nearer.
 
-    `coverage`: (tables, words of the question), `beliefs`: (tables, tables), both 0 to 1.
+    `coverage`: (tables, words of the question), `strengths`: (tables, tables), both 0 to 1.
     """
     if not relevances:
         return []
@@ -98,7 +101,7 @@ def choose(
         members @ distances
         + COVERED_WORD * covered.sum(axis=1)
         - MORE_TABLES * joins_needed
-        - MISSING_JOIN * (joins_needed - _held_together(members, beliefs))
+        - MISSING_JOIN * (joins_needed - _held_together(members, strengths))
     )
     # Rounded, so that equal sets are equal whatever the order of the additions.
     best = int(np.argmax(np.round(ratings, 6)))
@@ -115,15 +118,19 @@ def _subsets(count: int) -> NDArray[np.bool_]:
     return members
 
 
-def _held_together(members: NDArray[np.bool_], beliefs: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the sum of beliefs over each set's maximum spanning forest (Kruskal, all at once)."""
+def _held_together(
+    members: NDArray[np.bool_], strengths: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the sum of strengths over each set's maximum spanning forest (Kruskal)."""
     count = members.shape[1]
     parts = np.tile(np.arange(count, dtype=np.int8), (len(members), 1))
     held = np.zeros(len(members), dtype=np.float32)
-    joins = [(beliefs[a, b], a, b) for a, b in combinations(range(count), 2) if beliefs[a, b] > 0]
-    for belief, a, b in sorted(joins, key=lambda join: (-join[0], join[1], join[2])):
+    joins = [
+        (strengths[a, b], a, b) for a, b in combinations(range(count), 2) if strengths[a, b] > 0
+    ]
+    for strength, a, b in sorted(joins, key=lambda join: (-join[0], join[1], join[2])):
         joined = members[:, a] & members[:, b] & (parts[:, a] != parts[:, b])
-        held[joined] += belief
+        held[joined] += strength
         inside = parts[joined]
         parts[joined] = np.where(inside == inside[:, [b]], inside[:, [a]], inside)
     return held

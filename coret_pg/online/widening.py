@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,9 +9,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from coret_pg.database.sqlfiles import query
-from coret_pg.online.believable_joins import believable_pairs
+from coret_pg.join_names import table_words
 from coret_pg.online.candidates import locate
-from coret_pg.online.join_belief import table_words
 from coret_pg.online.question_words import QuestionWords, Value, weigh_values
 from coret_pg.online.result import Candidate
 
@@ -23,9 +21,9 @@ BY_JOIN = 2
 # A value found in more tables, or that weighs less, brings none of them in.
 _MOST_TABLES_OF_A_VALUE = 5
 _LEAST_WEIGHT = 0.3
-# A bridge joins two of the nearest tables, believably.
+# A bridge joins two of the nearest tables, by names that fit.
 _ANCHORS = 5
-_LEAST_BELIEF = 0.6
+_LEAST_FIT = 0.6
 _BRIDGES_LOOKED_AT = 12
 
 
@@ -70,17 +68,17 @@ def _named(connection: psycopg.Connection, words: QuestionWords) -> set[int]:
 def _bridges(
     connection: psycopg.Connection, anchors: Sequence[int], known: Sequence[int]
 ) -> set[int]:
-    """Return tables that believably join two of the anchors, or more."""
+    """Return tables that join two of the anchors, or more."""
     rows = connection.execute(
         query("joined_tables"),
-        {"anchors": list(anchors), "known": list(known), "most": _BRIDGES_LOOKED_AT},
+        {
+            "anchors": list(anchors),
+            "known": list(known),
+            "least_fit": _LEAST_FIT,
+            "most": _BRIDGES_LOOKED_AT,
+        },
     ).fetchall()
-    outside = {row[0] for row in rows}
-    joined: dict[int, int] = defaultdict(int)
-    for pair in believable_pairs(connection, [*anchors, *outside], across=outside):
-        if pair.belief >= _LEAST_BELIEF:
-            joined[pair.table_a if pair.table_a in outside else pair.table_b] += 1
-    return {table_id for table_id, count in joined.items() if count > 1}
+    return {row[0] for row in rows}
 
 
 def _add(

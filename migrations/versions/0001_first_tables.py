@@ -2,13 +2,10 @@
 
 from alembic import op
 
-from coret_pg.database.migrate import run_schema_files
+from coret_pg.database.migrate import put_aside, run_schema_files, take_back
 
 revision = "0001"
 down_revision = None
-
-# What people wrote; kept aside by a downgrade, taken back by the next upgrade.
-WRITTEN_BY_PEOPLE = ("purpose_note",)
 
 
 def upgrade() -> None:
@@ -22,22 +19,11 @@ def upgrade() -> None:
         "080_retrieval.sql",
     )
     op.execute("COMMENT ON TABLE coret.schema_version IS 'Revision of this schema (alembic).'")
-    kept = (
-        op.get_bind().exec_driver_sql("SELECT to_regnamespace('coret_kept') IS NOT NULL").scalar()
-    )
-    if kept:
-        for table in WRITTEN_BY_PEOPLE:
-            op.execute(f"INSERT INTO coret.{table} SELECT * FROM coret_kept.{table}")
-        op.execute("DROP SCHEMA coret_kept CASCADE")
+    take_back("purpose_note")
 
 
 def downgrade() -> None:
-    op.execute("CREATE SCHEMA coret_kept")
-    op.execute(
-        "COMMENT ON SCHEMA coret_kept IS 'What people wrote into coret; taken back by the next `coret init`.'"
-    )
-    for table in WRITTEN_BY_PEOPLE:
-        op.execute(f"ALTER TABLE coret.{table} SET SCHEMA coret_kept")
+    put_aside("purpose_note")
     for table in (
         "llm_call", "retrieval_table", "retrieval", "job_step", "job", "table_step", "compatibility",
         "inclusion", "column_embedding", "table_embedding", "embedding_model", "purpose", "column_value",

@@ -10,15 +10,25 @@ END;
 COMMENT ON FUNCTION coret.header_words(text, text) IS
     'Lower-case word set of a header (table name + column name), split at underscores, dots and blanks.';
 
-CREATE OR REPLACE FUNCTION coret.word_overlap(a text[], b text[]) RETURNS real
+CREATE OR REPLACE FUNCTION coret.word_hashes(words text[]) RETURNS bigint[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
-BEGIN ATOMIC
-    SELECT CASE WHEN cardinality(a) = 0 OR cardinality(b) = 0 THEN 0
-                ELSE (SELECT count(*) FROM unnest(a) AS word WHERE word = ANY (b))::real
-                     / least(cardinality(a), cardinality(b)) END;
-END;
-COMMENT ON FUNCTION coret.word_overlap(text[], text[]) IS
-    'Overlap coefficient of two word sets: shared words over the size of the smaller set, 0..1.';
+RETURN array(SELECT hashtextextended(word COLLATE "C", 0) FROM unnest(words) AS word ORDER BY 1);
+COMMENT ON FUNCTION coret.word_hashes(text[]) IS 'Hashes of words, sorted: what sets of words are compared by.';
+
+CREATE OR REPLACE FUNCTION coret.shared_words(a bigint[], b bigint[]) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+RETURN (SELECT count(*) FROM unnest(a) AS word WHERE word = ANY (b))::integer;
+COMMENT ON FUNCTION coret.shared_words(bigint[], bigint[]) IS 'How many words two sets of hashes share.';
+
+CREATE OR REPLACE FUNCTION coret.word_overlap(a bigint[], b bigint[]) RETURNS real
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Written out for up to six words: asked for millions of pairs, a sub-select would take most of the time.
+RETURN coalesce(CASE WHEN cardinality(a) <= 6
+    THEN coalesce((a[1] = ANY (b))::integer, 0) + coalesce((a[2] = ANY (b))::integer, 0) + coalesce((a[3] = ANY (b))::integer, 0)
+       + coalesce((a[4] = ANY (b))::integer, 0) + coalesce((a[5] = ANY (b))::integer, 0) + coalesce((a[6] = ANY (b))::integer, 0)
+    ELSE coret.shared_words(a, b) END::real / nullif(least(cardinality(a), cardinality(b)), 0), 0)::real;
+COMMENT ON FUNCTION coret.word_overlap(bigint[], bigint[]) IS
+    'Overlap coefficient of two word sets, given as their hashes: shared words over the size of the smaller set, 0..1.';
 
 CREATE OR REPLACE FUNCTION coret.qualified_name(schema_name text, table_name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT

@@ -8,6 +8,10 @@ DECLARE
     member bigint;
     best record;
     chosen bigint[] := selected_ids;
+    -- Scores among the candidates, each pair from either side.
+    from_ids bigint[];
+    to_ids bigint[];
+    scores real[];
     pair_sum float8;        -- scores of all pairs inside the group
     relevance_sum float8;
     n integer;
@@ -20,15 +24,20 @@ BEGIN
         RAISE EXCEPTION 'coret: a selected table is not among the candidates' USING ERRCODE = 'invalid_parameter_value';
     END IF;
 
+    -- Computed, not read: pairs below the floor of coret.compatibility count too.
+    SELECT array_agg(s.from_id), array_agg(s.to_id), array_agg(c.score) INTO from_ids, to_ids, scores
+    FROM coret.compatible_among(candidate_ids) AS c
+    CROSS JOIN LATERAL (VALUES (c.table_a, c.table_b), (c.table_b, c.table_a)) AS s(from_id, to_id);
+
     -- Step 1: each selected table brings its strongest compatible candidate, if that is strong enough.
     FOREACH member IN ARRAY selected_ids LOOP
-        SELECT p.other_id, p.score INTO best
-        FROM coret.compatible_with(member) AS p
-        WHERE p.other_id = ANY (candidate_ids)
-        ORDER BY p.score DESC, p.other_id LIMIT 1;
-        IF FOUND AND best.score > tau AND best.other_id <> ALL (chosen) THEN
-            chosen := chosen || best.other_id;
-            table_id := best.other_id; role := 'added by compatibility'; partner_id := member; gain := best.score;
+        SELECT p.to_id, p.score INTO best
+        FROM unnest(from_ids, to_ids, scores) AS p(from_id, to_id, score)
+        WHERE p.from_id = member
+        ORDER BY p.score DESC, p.to_id LIMIT 1;
+        IF FOUND AND best.score > tau AND best.to_id <> ALL (chosen) THEN
+            chosen := chosen || best.to_id;
+            table_id := best.to_id; role := 'added by compatibility'; partner_id := member; gain := best.score;
             RETURN NEXT;
         END IF;
     END LOOP;
@@ -38,7 +47,8 @@ BEGIN
         n := cardinality(chosen);
         EXIT WHEN n = 0 OR (n = 1 AND NOT expand_single);
         SELECT coalesce(sum(p.score), 0) INTO pair_sum
-        FROM unnest(chosen) AS m(id), coret.compatible_with(m.id) AS p WHERE p.other_id = ANY (chosen) AND m.id < p.other_id;
+        FROM unnest(from_ids, to_ids, scores) AS p(from_id, to_id, score)
+        WHERE p.from_id < p.to_id AND p.from_id = ANY (chosen) AND p.to_id = ANY (chosen);
         SELECT sum(c.relevance) INTO relevance_sum
         FROM unnest(candidate_ids, relevances) AS c(id, relevance) WHERE c.id = ANY (chosen);
 
@@ -47,8 +57,9 @@ BEGIN
                + (relevance_sum + c.relevance) / (n + 1) - relevance_sum / n AS marginal_gain
         INTO best
         FROM unnest(candidate_ids, relevances) AS c(id, relevance)
-        CROSS JOIN LATERAL (SELECT sum(p.score) AS score_sum, (array_agg(p.other_id ORDER BY p.score DESC, p.other_id))[1] AS partner_id
-                            FROM coret.compatible_with(c.id) AS p WHERE p.other_id = ANY (chosen)) AS j
+        JOIN (SELECT p.from_id, sum(p.score) AS score_sum, (array_agg(p.to_id ORDER BY p.score DESC, p.to_id))[1] AS partner_id
+              FROM unnest(from_ids, to_ids, scores) AS p(from_id, to_id, score)
+              WHERE p.to_id = ANY (chosen) GROUP BY p.from_id) AS j ON j.from_id = c.id
         WHERE c.id <> ALL (chosen) AND j.score_sum > 0
         ORDER BY marginal_gain DESC, c.id LIMIT 1;
         EXIT WHEN NOT FOUND OR best.marginal_gain <= 0;

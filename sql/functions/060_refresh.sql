@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW coret.step_input AS
                ELSE (SELECT x.input_hash FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile')
            END)) AS input_hash
     FROM coret.catalog_table AS t
-    CROSS JOIN (VALUES ('snapshot'), ('profile'), ('purpose'), ('embedding'), ('inclusion'), ('compatibility')) AS s(step);
+    CROSS JOIN (VALUES ('snapshot'), ('profile'), ('purpose'), ('embedding'), ('inclusion'), ('compatibility'), ('joins')) AS s(step);
 COMMENT ON VIEW coret.step_input IS 'A hash of what each refresh step reads for each table: the step is due when it differs from what coret.table_step recorded.';
 
 CREATE OR REPLACE FUNCTION coret.due_tables(wanted_step text, setting text DEFAULT '')
@@ -38,7 +38,7 @@ CREATE OR REPLACE VIEW coret.status AS
             LEFT JOIN coret.table_step AS x ON x.table_id = i.table_id AND x.step = i.step
             WHERE i.step = s.step AND (x.problem IS NOT NULL OR x.input_hash IS DISTINCT FROM i.input_hash)) AS due,
            max(d.finished_at) AS last_finished_at
-    FROM (VALUES (1, 'snapshot'), (2, 'profile'), (3, 'purpose'), (4, 'embedding'), (5, 'inclusion'), (6, 'compatibility')) AS s(position, step)
+    FROM (VALUES (1, 'snapshot'), (2, 'profile'), (3, 'purpose'), (4, 'embedding'), (5, 'inclusion'), (6, 'compatibility'), (7, 'joins')) AS s(position, step)
     LEFT JOIN coret.table_step AS d ON d.step = s.step
     GROUP BY s.position, s.step ORDER BY s.position;
 COMMENT ON VIEW coret.status IS 'How many tables of the pool each refresh step has done, has skipped, still has to do by the catalog of the last refresh, and when it last ended.';

@@ -1,12 +1,9 @@
--- Tables outside a set that are compatible with two or more of its anchors, those first whose names fit best.
-WITH joined AS (
-    SELECT CASE WHEN c.table_a = a.table_id THEN c.table_b ELSE c.table_a END AS table_id, c.header_similarity,
-           row_number() OVER (PARTITION BY CASE WHEN c.table_a = a.table_id THEN c.table_b ELSE c.table_a END
-                              ORDER BY c.header_similarity DESC) AS place
-    FROM unnest(%(anchors)s::bigint[]) AS a(table_id)
-    JOIN coret.compatibility AS c ON a.table_id IN (c.table_a, c.table_b)
-    WHERE c.evidence <> 'rejected'
-)
-SELECT table_id FROM joined
-WHERE place = 2 AND table_id <> ALL (%(known)s::bigint[])
-ORDER BY header_similarity DESC, table_id LIMIT %(most)s
+-- Tables outside a set that joins of names that fit tie to two or more of its anchors, the surest first.
+SELECT e.to_table
+FROM (SELECT e.to_table, e.from_table, max(e.confidence) AS confidence
+      FROM coret.join_edge AS j JOIN coret.join_edge_both AS e USING (edge_id)
+      WHERE e.from_table = ANY (%(anchors)s::bigint[]) AND e.to_table <> ALL (%(known)s::bigint[])
+        AND (j.name_fit >= %(least_fit)s OR j.evidence <> 'inferred')
+      GROUP BY e.to_table, e.from_table) AS e
+GROUP BY e.to_table HAVING count(*) >= 2
+ORDER BY sum(e.confidence) DESC, e.to_table LIMIT %(most)s

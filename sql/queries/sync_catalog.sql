@@ -44,9 +44,10 @@ changed AS MATERIALIZED (
     WHERE m.known_definition_hash IS DISTINCT FROM m.definition_hash
 ),
 reported_column AS MATERIALIZED (
-    SELECT c.table_id, x.*, coret.header_words(c.table_name, x.name) AS header_words
+    SELECT c.table_id, x.*, w.header_words, coret.word_hashes(w.header_words) AS header_hashes
     FROM changed AS c CROSS JOIN LATERAL jsonb_to_recordset(c.columns)
         AS x(attnum smallint, name text, type text, family text, is_not_null boolean, comment text)
+    CROSS JOIN LATERAL (SELECT coret.header_words(c.table_name, x.name) AS header_words) AS w
 ),
 removed_column AS (
     DELETE FROM coret.catalog_column AS c
@@ -55,12 +56,12 @@ removed_column AS (
 ),
 stored_column AS (
     INSERT INTO coret.catalog_column (table_id, attnum, column_name, type_name, type_family, is_not_null,
-        column_comment, header_words)
-    SELECT table_id, attnum, name, type, family, is_not_null, comment, header_words FROM reported_column
+        column_comment, header_words, header_hashes)
+    SELECT table_id, attnum, name, type, family, is_not_null, comment, header_words, header_hashes FROM reported_column
     ON CONFLICT (table_id, attnum) DO UPDATE
     SET column_name = excluded.column_name, type_name = excluded.type_name, type_family = excluded.type_family,
         is_not_null = excluded.is_not_null, column_comment = excluded.column_comment,
-        header_words = excluded.header_words
+        header_words = excluded.header_words, header_hashes = excluded.header_hashes
 ),
 removed_key AS (
     DELETE FROM coret.declared_key WHERE table_id IN (SELECT table_id FROM changed)

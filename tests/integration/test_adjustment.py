@@ -19,8 +19,8 @@ def _pool(connection: psycopg.Connection, rng: random.Random, tables: int) -> Sc
         row = connection.execute(
             "WITH t AS (INSERT INTO coret.catalog_table (source_id, table_oid, schema_name, table_name, kind, definition_hash)"
             " VALUES (1, %s, 's', %s, 'table', '') RETURNING table_id)"
-            "INSERT INTO coret.catalog_column (table_id, attnum, column_name, type_name, is_not_null, header_words)"
-            " SELECT table_id, 1, 'c', 'int', false, '{}' FROM t RETURNING table_id, column_id",
+            "INSERT INTO coret.catalog_column (table_id, attnum, column_name, type_name, is_not_null, header_words, header_hashes)"
+            " SELECT table_id, 1, 'c', 'int', false, '{}', '{}' FROM t RETURNING table_id, column_id",
             [number + 1, f"t{number}"],
         ).fetchone()
         assert row
@@ -74,6 +74,14 @@ def test_adjustment_equals_the_oracle(demo_dsn: str, seed: int) -> None:
     rng = random.Random(seed)
     grown = 0
     with psycopg.connect(demo_dsn, autocommit=True) as connection:
+        # Scores as they come, not as values and names would make them.
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION coret.compatible_among(table_ids bigint[])"
+            " RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real,"
+            " header_similarity real, a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)"
+            " LANGUAGE sql STABLE AS 'SELECT table_a, table_b, column_a, column_b, score, jaccard, header_similarity,"
+            " a_in_b, b_in_a, a_is_unique, b_is_unique, is_sampled FROM coret.compatibility'"
+        )
         for _ in range(12):
             scores = _pool(connection, rng, rng.randint(3, 10))
             ids = [r[0] for r in connection.execute("SELECT table_id FROM coret.catalog_table")]

@@ -11,8 +11,8 @@ import pytest
 
 from coret_pg.api import Coret
 from coret_pg.demo import QUESTIONS_FILE
-from coret_pg.online.believable_joins import believable_pairs
 from coret_pg.online.candidates import find_candidates
+from coret_pg.online.join_edges import edges_among
 from coret_pg.online.result import Retrieval
 from coret_pg.online.selection_without_llm import select_without_llm
 
@@ -21,10 +21,7 @@ PHYSICS = "Which teachers teach physics?"
 
 
 def joins_of(answer: Retrieval) -> set[frozenset[str]]:
-    return {
-        frozenset((f"{j.left_table}.{j.left_column}", f"{j.right_table}.{j.right_column}"))
-        for j in answer.joins
-    }
+    return {frozenset(condition.split(" = ")) for j in answer.joins for condition in j.conditions}
 
 
 def table_id(connection: psycopg.Connection, name: str) -> int:
@@ -91,16 +88,16 @@ def test_values_are_kept_of_text_columns_with_few(demo_dsn: str) -> None:
         )
         with Coret(demo_dsn) as coret:
             coret.refresh()
-            kept = "SELECT table_name, value FROM coret.column_value JOIN coret.catalog_column USING (column_id) JOIN coret.catalog_table USING (table_id) WHERE schema_name = 'odd' ORDER BY 1, 2"
+            kept = "SELECT table_name, phrases FROM coret.column_phrases JOIN coret.catalog_column USING (column_id) JOIN coret.catalog_table USING (table_id) WHERE schema_name = 'odd' ORDER BY 1, 2"
             assert connection.execute(kept).fetchall() == [
-                ("few", "50 off"), ("few", "anti virus"),
+                ("few", ["50 off", "anti virus"]),
             ]  # fmt: skip
             connection.execute("DELETE FROM odd.few WHERE number IN (1, 2)")
             connection.execute("INSERT INTO odd.few VALUES ('firewall')")
             connection.execute("SELECT pg_stat_force_next_flush()")
             coret.refresh(full=True)
             assert connection.execute(kept).fetchall() == [
-                ("few", "50 off"), ("few", "firewall"),
+                ("few", ["50 off", "firewall"]),
             ]  # fmt: skip
 
 
@@ -108,21 +105,9 @@ def test_a_join_with_a_few_orphans_is_believed(demo_dsn: str) -> None:
     """Titles were deleted that people had watched: the gate fails, the names are clear."""
     with psycopg.connect(demo_dsn) as connection:
         ids = [table_id(connection, f"streaming.{name}") for name in ("titles", "watch_events")]
-        (pair,) = believable_pairs(connection, ids)
-    assert {pair.column_a, pair.column_b} == {"title_id"}
-    assert pair.belief == 1.0
-    assert 0 < pair.score <= 1
-
-
-def test_what_people_decide_counts(demo_dsn: str) -> None:
-    with psycopg.connect(demo_dsn) as connection:
-        ids = sorted(table_id(connection, f"school.{name}") for name in ("courses", "teachers"))
-        assert [p.belief for p in believable_pairs(connection, ids)] == [1.0]
-        decide = "UPDATE coret.compatibility SET evidence = %s WHERE table_a = %s AND table_b = %s"
-        connection.execute(decide, ["rejected", *ids])
-        assert believable_pairs(connection, ids) == []
-        connection.execute(decide, ["confirmed", *ids])
-        assert [p.belief for p in believable_pairs(connection, ids)] == [1.0]
+        (pair,) = edges_among(connection, ids)
+    assert [*pair.columns_a, *pair.columns_b] == ["title_id", "title_id"]
+    assert pair.confidence > 0.5
 
 
 @pytest.mark.parametrize(

@@ -140,9 +140,7 @@ def _profile_all(connection: psycopg.Connection, source: PostgresSource) -> list
 
 _NAMED = """
 SELECT ta.table_name, ca.column_name, tb.table_name, cb.column_name, i.jaccard
-FROM (SELECT sub_column, sup_column, psub.distinct_count::float8 / psup.distinct_count AS jaccard
-      FROM coret.passing_columns(%s) JOIN coret.column_profile psub ON psub.column_id = sub_column
-      JOIN coret.column_profile psup ON psup.column_id = sup_column) AS i
+FROM coret.passing_pairs(%s) AS i
 JOIN coret.catalog_column ca ON ca.column_id = i.sub_column JOIN coret.catalog_table ta ON ta.table_id = ca.table_id
 JOIN coret.catalog_column cb ON cb.column_id = i.sup_column JOIN coret.catalog_table tb ON tb.table_id = cb.table_id
 """

@@ -67,12 +67,32 @@ def test_initialise_twice_changes_nothing(dsn: str) -> None:
         assert shape(connection) == before
 
 
+def test_routines_of_another_shape_are_made_anew(dsn: str) -> None:
+    """An earlier build of the same revision had other columns in a view, other names of arguments."""
+    with database(dsn) as pool, pool.session(autocommit=True) as connection:
+        initialise(pool)
+        connection.execute(
+            "DROP VIEW coret.compatible_pair; CREATE VIEW coret.compatible_pair AS SELECT 1 AS old"
+        )
+        connection.execute(
+            "DROP FUNCTION coret.qualified_name CASCADE;"
+            "CREATE FUNCTION coret.qualified_name(a text, b text) RETURNS text LANGUAGE sql RETURN a || b"
+        )
+        initialise(pool)
+        assert connection.execute("SELECT coret.qualified_name('s', 't')").fetchone() == ("s.t",)
+        connection.execute("SELECT name_a FROM coret.compatible_pair")
+
+
 def test_down_and_up_again_keeps_what_people_wrote(dsn: str) -> None:
     with database(dsn) as pool, pool.session(autocommit=True) as connection:
         initialise(pool)
         connection.execute("CREATE TABLE public.theirs AS SELECT 7 AS kept")
         connection.execute(
             "INSERT INTO coret.purpose_note (schema_name, table_name, purpose) VALUES ('a', 'b', 'c')"
+        )
+        connection.execute(
+            "INSERT INTO coret.join_verdict (left_schema, left_table, left_columns, right_schema, right_table, right_columns, verdict)"
+            " VALUES ('a', 'b', '{c}', 'd', 'e', '{f}', 'accepted')"
         )
         assert revert(pool, "base").current is None
         assert schema_state(connection).current is None
@@ -83,6 +103,10 @@ def test_down_and_up_again_keeps_what_people_wrote(dsn: str) -> None:
         assert initialise(pool).is_current
         note = connection.execute("SELECT purpose FROM coret.purpose_note").fetchall()
         assert note == [("c",)]
+        verdict = connection.execute(
+            "SELECT left_table, verdict FROM coret.join_verdict"
+        ).fetchall()
+        assert verdict == [("b", "accepted")]
         assert connection.execute("SELECT kept FROM public.theirs").fetchall() == [(7,)]
         gone = connection.execute("SELECT to_regnamespace('coret_kept')").fetchone()
         assert gone == (None,)
@@ -173,7 +197,7 @@ def test_objects_others_built_on_ours_are_never_dropped(dsn: str) -> None:
         connection.execute("CREATE VIEW public.theirs AS SELECT * FROM coret.status")
         with pytest.raises(SchemaError, match="depend"):
             revert(pool, "base")
-        assert connection.execute("SELECT count(*) FROM public.theirs").fetchone() == (6,)
+        assert connection.execute("SELECT count(*) FROM public.theirs").fetchone() == (7,)
         assert schema_state(connection).is_current
 
 

@@ -36,7 +36,10 @@ def test_labels_are_table_names_numbered_where_two_share_one() -> None:
 
 
 def test_the_prompt_holds_tables_joins_and_the_question_last() -> None:
-    pairs = [Pair(101, 102, "id", "singer_id", 0.75, "1:N"), Pair(101, 999, "x", "y", 0.9, "1:1")]
+    pairs = [
+        Pair(101, 102, ["id"], ["singer_id"], 0.75, "1:N"),
+        Pair(101, 999, ["x"], ["y"], 0.9, "1:1"),
+    ]
     prompt = build_prompt(
         "Who sang?", LABELS, {101: ("Singers.", "Table: Singer\n| id |\n| --- |\n| 7 |")}, pairs
     )

@@ -1,11 +1,11 @@
-"""Selection without a chat model: words, names, values, beliefs and the choice, without a database."""
+"""Selection without a chat model: words, names, values, joins and the choice, without a database."""
 
 import numpy as np
 import pytest
 
-from coret_pg.offline.profile import value_forms
-from coret_pg.online.join_belief import JoinColumn, believe, hints, table_words
-from coret_pg.online.join_graph import spanning_joins
+from coret_pg.join_names import table_words
+from coret_pg.offline.profile import phrases_of
+from coret_pg.online.join_graph import scored, spanning_joins
 from coret_pg.online.question_words import (
     COLUMN,
     KEY_COLUMN,
@@ -17,23 +17,15 @@ from coret_pg.online.question_words import (
     weigh_values,
 )
 from coret_pg.online.result import Candidate, Pair
-from coret_pg.online.selection_without_llm import LARGEST_SET, belief_matrix, choose
+from coret_pg.online.selection_without_llm import LARGEST_SET, choose, strength_matrix
 from coret_pg.words import name_words, plain_text, root, stem
 
 
-def key(table, column, *, number=True, unique=True, leads=True):
-    return JoinColumn(table, column, number, unique, leads)
-
-
-def child(table, column, **more):
-    return key(table, column, **{"unique": False, "leads": False, **more})
-
-
 def chosen(relevances, coverage, joins=()):
-    beliefs = np.zeros((len(relevances), len(relevances)), dtype=np.float32)
-    for a, b, belief in joins:
-        beliefs[a, b] = beliefs[b, a] = belief
-    return choose(relevances, np.array(coverage, dtype=np.float32), beliefs)
+    strengths = np.zeros((len(relevances), len(relevances)), dtype=np.float32)
+    for a, b, strength in joins:
+        strengths[a, b] = strengths[b, a] = strength
+    return choose(relevances, np.array(coverage, dtype=np.float32), strengths)
 
 
 # --- words
@@ -67,8 +59,8 @@ def test_plurals_and_endings():
 
 def test_texts_are_compared_as_words():
     assert plain_text("  Anti-Virus\n (New) ") == "anti virus new"
-    assert value_forms(["Asthma", "asthma ", "1", "12 34", "", "-", "Type 2"]) == [
-        "asthma", "type 2",
+    assert phrases_of(["Asthma", "asthma ", "1", "12 34", "", "-", "Type 2", "new York city"]) == [
+        "asthma", "new york", "new york city", "type 2",
     ]  # fmt: skip
 
 
@@ -121,60 +113,21 @@ def test_a_name_is_wholly_in_a_question():
     assert not words.names_wholly(("the",))
 
 
-# --- which joins are believable
+# --- the joins among candidates
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "belief"),
-    [
-        # The same special name, the parent's own key.
-        (child("orders", "customer_id"), key("customers", "customer_id"), 1.0),
-        (child("exams", "StuID"), key("student", "stu_id"), 1.0),
-        (child("flights", "iata", number=False), key("airports", "iata", number=False), 1.0),
-        # <table>_id against id.
-        (child("orders", "customer_id"), key("customers", "id"), 1.0),
-        (child("trip", "end_station_id"), key("station", "id"), 1.0),
-        # Another key word, an abbreviation, a role before the name.
-        (child("enrolments", "stu_no"), key("people", "student_id"), 0.9),
-        (child("flights", "home_airport_code"), key("fields", "airport_code"), 0.9),
-        # The table's name alone.
-        (child("appointment", "patient"), key("patient", "ssn"), 0.8),
-        # Both point to a third table.
-        (child("invoices", "visit_id"), key("bills", "visit_id", leads=False), 0.6),
-    ],
-)
-def test_believable_joins(a, b, belief):
-    assert believe(a, b) == believe(b, a) == belief
-    (own_a, all_a), (own_b, all_b) = (hints(c.table_name, c.column_name) for c in (a, b))
-    assert own_a & all_b or own_b & all_a
+def test_confidence_comes_before_score_in_the_answers_joins():
+    by_chance = Pair(1, 2, ["line"], ["id"], 0.9, "1:1")
+    meant = Pair(1, 2, ["order_id"], ["id"], 0.0, "N:1", 0.7)
+    joins, is_connected = spanning_joins([1, 2], scored([by_chance, meant]))
+    assert is_connected
+    # The score is that of the two tables, whichever columns it came from.
+    assert joins == [Pair(1, 2, ["order_id"], ["id"], 0.9, "N:1", 0.7)]
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (key("singer", "id"), key("concert", "id")),
-        (key("singer", "singer_id"), key("concert", "concert_id")),
-        (key("Singer", "Singer_ID"), child("singer_in_concert", "concert_ID")),
-        (child("people", "age"), key("wine", "age", leads=False)),
-        (child("a", "name", number=False), key("b", "name", number=False)),
-        (child("orders", "quantity"), key("customers", "customer_id")),
-        # Neither side is unique.
-        (child("orders", "customer_id"), child("visits", "customer_id")),
-    ],
-)
-def test_joins_by_chance(a, b):
-    assert believe(a, b) == 0.0
-
-
-def test_belief_comes_before_score_in_the_answers_joins():
-    by_chance = Pair(1, 2, "line", "id", 0.9, "1:1")
-    meant = Pair(1, 2, "order_id", "id", 0.3, "N:1", 1.0)
-    assert spanning_joins([1, 2], [by_chance, meant]) == ([meant], True)
-
-
-def test_the_belief_matrix_is_symmetric():
-    pairs = [Pair(7, 5, "a", "b", 0.1, "1:1", 0.6)]
-    matrix = belief_matrix([5, 6, 7], pairs)
+def test_the_strength_matrix_is_symmetric():
+    pairs = [Pair(7, 5, ["a"], ["b"], 0.1, "1:1", 0.36)]
+    matrix = strength_matrix([5, 6, 7], pairs)
     assert matrix[0, 2] == matrix[2, 0] == pytest.approx(0.6)
     assert matrix.sum() == pytest.approx(1.2)
 
