@@ -90,6 +90,9 @@ class Settings(BaseSettings):
         description="What is embedded of a table. names: name, columns, and what a person or a "
         "chat model wrote of it; paper: name, purpose, snapshot.",
     )
+    workers: int = Field(
+        2, ge=1, le=64, description="Tables that a refresh reads at the same time."
+    )
     sketch_rows: int = Field(
         1_000_000,
         ge=1,

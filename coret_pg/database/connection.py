@@ -174,6 +174,21 @@ def _without_secrets(message: str, parameters: dict[str, Any]) -> str:
     return " ".join(message.split())
 
 
+def sort_and_hash_in(connection: psycopg.Connection, memory: str = "32MB") -> None:
+    """Give a session of a refresh this memory for each sort and hash, and no JIT compiler.
+
+    Its commits needn't wait for the disk: a crash loses the last of them together with the note
+    that they were done.
+    """
+    connection.execute(
+        "SELECT set_config('work_mem', %s, false), set_config('jit', 'off', false), "
+        "set_config('synchronous_commit', 'off', false), "
+        # Should the client die, the server ends what still runs for it.
+        "set_config('client_connection_check_interval', '2s', false)",
+        [memory],
+    )
+
+
 def limit_reads(connection: psycopg.Connection, settings: Settings) -> None:
     """Make a session of our own safe for reading user tables: read-only, with limits.
 

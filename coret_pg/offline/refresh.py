@@ -6,27 +6,27 @@ goes on where it was, and a run with nothing due does nothing.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import psycopg
 
-from coret_pg.database.connection import Database
+from coret_pg.database.connection import Database, sort_and_hash_in
 from coret_pg.database.migrate import require_schema
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import ConfigurationError, CoretError, DatabaseError, PoolError
 from coret_pg.models import ChatModel, Embedder
 from coret_pg.offline import embedding
-from coret_pg.offline.catalog import CatalogChange, read_tables, sync_catalog
+from coret_pg.offline.catalog import CatalogChange, sync_catalog
 from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions, set_scoring
 from coret_pg.offline.joins import prepare_names, renew_joins, weigh_joins
 from coret_pg.offline.profile import profile_table
 from coret_pg.offline.progress import Progress, Unwatched
 from coret_pg.offline.purpose import describe_table
 from coret_pg.offline.snapshot import take_snapshot
-from coret_pg.offline.source import PoolTable, PostgresSource, Unreadable
+from coret_pg.offline.source import PoolTable
+from coret_pg.offline.steps import StepReport, Steps, Worker, workers
 from coret_pg.settings import Settings
 
 STEPS = ("snapshot", "profile", "purpose", "embedding", "inclusion", "compatibility", "joins")
@@ -37,19 +37,6 @@ _EMBEDDING_BATCH = 64
 _INCLUSION_BATCH = 500
 _COMPATIBILITY_BATCH = 100
 _JOINS_BATCH = 100
-
-# Runs a step for a batch of tables and commits what it stored. Is told which tables are still to
-# come; returns why tables were skipped, by position, where any was.
-Step = Callable[[Sequence[PoolTable], Sequence[int]], Mapping[int, str] | None]
-
-
-@dataclass
-class StepReport:
-    """What a refresh did in one step."""
-
-    done: int = 0
-    skipped: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
 
 
 @dataclass
@@ -99,8 +86,13 @@ def refresh(
         )
     with database.session(autocommit=True) as connection, _only_one(connection):
         require_schema(connection, database.address)
-        with _job(connection) as job_id, closing(_source_here(database, connection)) as source:
-            change = sync_catalog(connection, source)
+        sort_and_hash_in(connection)
+        source_id = _source_here(connection, database.address)
+        with (
+            _job(connection) as job_id,
+            workers(database, source_id, settings.workers) as hands,
+        ):
+            change = sync_catalog(connection, hands[0].source)
             tables = _count_tables(connection)
             if tables == 0:
                 raise PoolError(
@@ -109,133 +101,82 @@ def refresh(
                 )
             if full:
                 connection.execute("DELETE FROM coret.table_step")
-            report = RefreshReport(job_id, change, tables)
             model_id = embedding.register_model(connection, embedder)
-
-            def embed(batch: Sequence[PoolTable], _: Sequence[int]) -> None:
-                embedding.embed_tables(
-                    connection, embedder, model_id, batch, settings.embedded_text
-                )
-
-            def inclusion(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
-                ids = [table.table_id for table in batch]
-                renew_inclusions(connection, ids, [*ids, *later])
-
-            def compatibility(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
-                renew_compatibility(connection, [table.table_id for table in batch], later)
-
-            def joins(batch: Sequence[PoolTable], later: Sequence[int]) -> None:
-                renew_joins(connection, source, [table.table_id for table in batch], later)
-
-            run = _Run(
-                connection, job_id, progress, report,
-                step_settings(settings, chat.model if chat else None, model_id),
+            steps = Steps(
+                connection, job_id, progress,
+                step_settings(settings, chat.model if chat else None, model_id), hands,
             )  # fmt: skip
-            rows, seed = settings.sample_rows, settings.sample_seed
-            run.each(
-                "snapshot",
-                lambda table: take_snapshot(connection, source, table, rows=rows, seed=seed),
-            )
-            run.each("profile", lambda table: profile_table(connection, source, table))
-            run.each("purpose", lambda table: describe_table(connection, table, chat))
-            run.step("embedding", embed, _EMBEDDING_BATCH)
-            embedding.activate_model(connection, model_id)
-            # The planner has to know how large what it joins has become.
-            connection.execute(
-                "ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column"
-            )
-            run.step("inclusion", inclusion, _INCLUSION_BATCH)
-            connection.execute("ANALYZE coret.inclusion")
-            set_scoring(connection, settings.gate, settings.score_floor)
-            run.step("compatibility", compatibility, _COMPATIBILITY_BATCH)
-            prepare_names(connection)
-            run.step("joins", joins, _JOINS_BATCH)
-            # Each join's confidence depends on its rivals: all are weighed once all are found.
-            weigh_joins(connection)
-            connection.execute(
-                "ANALYZE coret.table_embedding, coret.compatibility, coret.join_edge"
-            )
-            return report
+            _run_steps(connection, steps, settings, embedder, chat, model_id)
+            return RefreshReport(job_id, change, tables, steps.reports)
 
 
-class _Run:
-    """One refresh under way: finds what is due, runs it, and writes down what came of it."""
+def _run_steps(
+    connection: psycopg.Connection,
+    steps: Steps,
+    settings: Settings,
+    embedder: Embedder,
+    chat: ChatModel | None,
+    model_id: int,
+) -> None:
+    """Run all steps, in their order."""
 
-    def __init__(
-        self,
-        connection: psycopg.Connection,
-        job_id: int,
-        progress: Progress,
-        report: RefreshReport,
-        settings: dict[str, str],
-    ) -> None:
-        self._connection = connection
-        self._job_id = job_id
-        self._progress = progress
-        self._report = report
-        self._settings = settings
+    def snapshot(worker: Worker, table: PoolTable) -> None:
+        take_snapshot(
+            worker.connection, worker.source, table,
+            rows=settings.sample_rows, seed=settings.sample_seed,
+        )  # fmt: skip
 
-    def each(self, name: str, work: Callable[[PoolTable], str | None]) -> None:
-        """Run one step a table at a time; one that can't be read is skipped with its reason."""
+    def profile(worker: Worker, table: PoolTable) -> None:
+        profile_table(worker.connection, worker.source, table)
 
-        def work_on_one(batch: Sequence[PoolTable], _: Sequence[int]) -> Mapping[int, str]:
-            try:
-                problem = work(batch[0])
-            except Unreadable as reason:
-                # What the step could do before it met the reason stays (a column's profile).
-                problem = str(reason)
-            return {0: problem} if problem else {}
+    def purpose(worker: Worker, batch: Sequence[PoolTable], _: Sequence[int]) -> Mapping[int, str]:
+        problem = describe_table(worker.connection, batch[0], chat)
+        return {0: problem} if problem else {}
 
-        self.step(name, work_on_one, 1)
+    def embed(worker: Worker, batch: Sequence[PoolTable], _: Sequence[int]) -> None:
+        embedding.embed_tables(worker.connection, embedder, model_id, batch, settings.embedded_text)
 
-    def step(self, name: str, work: Step, batch_size: int) -> None:
-        """Run one step for every table it is due for, a batch at a time."""
-        connection, setting = self._connection, self._settings[name]
-        started = time.perf_counter()
-        due: dict[int, str] = dict(
-            connection.execute(
-                "SELECT table_id, input_hash FROM coret.due_tables(%s, %s)", [name, setting]
-            ).fetchall()
-        )
-        report = self._report.steps[name] = StepReport()
-        self._progress.start(name, len(due))
-        connection.execute(query("start_job_step"), [self._job_id, name, len(due)])
-        tables = read_tables(connection, list(due))
-        for start in range(0, len(tables), batch_size):
-            batch = tables[start : start + batch_size]
-            later = [table.table_id for table in tables[start + batch_size :]]
-            problems = work(batch, later) or {}
-            # After the work, not around it: no transaction is open while a model is asked.
-            with connection.transaction():
-                for position, table in enumerate(batch):
-                    problem = problems.get(position)
-                    connection.execute(
-                        query("record_step"),
-                        [table.table_id, name, due[table.table_id], setting, problem],
-                    )
-                    if problem:
-                        report.skipped[table.qualified_name] = problem
-                    else:
-                        report.done += 1
-                connection.execute(
-                    query("advance_job_step"),
-                    [report.done, len(report.skipped), self._job_id, name],
-                )
-            self._progress.advance(name, len(batch))
-        connection.execute(query("end_job_step"), [self._job_id, name])
-        self._progress.finish(name)
-        report.seconds = time.perf_counter() - started
+    def inclusion(worker: Worker, batch: Sequence[PoolTable], later: Sequence[int]) -> None:
+        ids = [table.table_id for table in batch]
+        renew_inclusions(worker.connection, ids, [*ids, *later])
+
+    def compatibility(worker: Worker, batch: Sequence[PoolTable], later: Sequence[int]) -> None:
+        renew_compatibility(worker.connection, [table.table_id for table in batch], later)
+
+    def joins(worker: Worker, batch: Sequence[PoolTable], later: Sequence[int]) -> None:
+        renew_joins(worker.connection, worker.source, [table.table_id for table in batch], later)
+
+    steps.each("snapshot", snapshot)
+    steps.each("profile", profile)
+    # One question to a chat model at a time; and a model has threads of its own.
+    steps.batches("purpose", purpose, 1, side_by_side=False)
+    steps.batches("embedding", embed, _EMBEDDING_BATCH, side_by_side=False)
+    embedding.activate_model(connection, model_id)
+    # The planner has to know how large what it joins has become.
+    connection.execute("ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column")
+    steps.batches("inclusion", inclusion, _INCLUSION_BATCH)
+    connection.execute("ANALYZE coret.inclusion")
+    set_scoring(connection, settings.gate, settings.score_floor)
+    steps.batches("compatibility", compatibility, _COMPATIBILITY_BATCH)
+    prepare_names(steps.workers[0].connection)
+    # Two batches would both write what keys declare between them.
+    steps.batches("joins", joins, _JOINS_BATCH, side_by_side=False)
+    # Each join's confidence depends on its rivals: all are weighed once all are found.
+    weigh_joins(connection)
+    connection.execute(
+        "ANALYZE coret.table_embedding, coret.compatibility, coret.join_edge, coret.column_phrases"
+    )
 
 
-def _source_here(database: Database, connection: psycopg.Connection) -> PostgresSource:
+def _source_here(connection: psycopg.Connection, address: str) -> int:
     row = connection.execute("SELECT source_id FROM coret.source WHERE kind = 'here'").fetchone()
     if row is None:
         raise DatabaseError(
-            f"coret.source in {database.address} no longer names this database",
+            f"coret.source in {address} no longer names this database",
             remedy="Insert it again: INSERT INTO coret.source (source_name, kind) "
             "VALUES ('here', 'here')",
         )
-    return PostgresSource(database, row[0])
+    return int(row[0])
 
 
 def _count_tables(connection: psycopg.Connection) -> int:

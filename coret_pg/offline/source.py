@@ -118,6 +118,9 @@ class Source(Protocol):
         The columns' families are those of their keys, the same on both sides.
         """
 
+    def cancel(self) -> None:
+        """Stop what is being read, from another thread."""
+
     def close(self) -> None:
         """Let go of the source."""
 
@@ -131,6 +134,10 @@ class PostgresSource:
         self._connection = database.connect(autocommit=True, application_name="coret_pg reader")
         limit_reads(self._connection, database.settings)
         self._connection.adapters.register_loader(_INT8_ARRAY, _KeysLoader)
+
+    def cancel(self) -> None:
+        """Let the server stop the statement that reads now, if any."""
+        self._connection.cancel_safe()
 
     def close(self) -> None:
         """Close the connection."""
