@@ -7,7 +7,7 @@ ST_VENV ?= .venv-sentence-transformers
 ST_PIP := $(ST_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sentence-transformers lint format bench bench-joins docs lock package clean
+.PHONY: help demo test test-sentence-transformers lint format bench bench-joins bench-keys bench-big-tables docs lock package clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -60,6 +60,12 @@ $(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
 
 bench-joins: $(VENV)/.bench  ## Measure join discovery against other ways (JOINS: options, see bench/join_discovery)
 	$(BIN)/python -m bench.join_discovery $(or $(JOINS),--tables 200)
+
+bench-keys: $(VENV)/.dev  ## Compare the joins found with the keys that databases declare
+	$(BIN)/python bench/join_quality.py $(BENCH_DATA)
+
+bench-big-tables: $(VENV)/.dev  ## Profile tables of ten million rows (BIG: options, see bench/big_tables.py)
+	$(BIN)/python bench/big_tables.py $(BIG)
 
 docs: $(VENV)/.dev  ## Generate docs/reference from the code
 	$(BIN)/python docs/generate.py

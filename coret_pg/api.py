@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -128,10 +128,22 @@ class Coret:
                 schema=schema, replace=replace, keys=keys, strict=strict, progress=progress,
             )  # fmt: skip
 
-    def refresh(self, *, full: bool = False, progress: Progress | None = None) -> RefreshReport:
-        """Compute what is due about the pool: catalog, profiles, purposes, vectors, joins."""
+    def refresh(
+        self,
+        *,
+        full: bool = False,
+        read_whole: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> RefreshReport:
+        """Compute what is due about the pool: catalog, profiles, purposes, vectors, joins.
+
+        `full`: everything anew. `read_whole`: tables to profile exactly from now on, however big.
+        """
         with explained(self.database.address):
-            return refresh(self.database, self.embedder, self.chat, full=full, progress=progress)
+            return refresh(
+                self.database, self.embedder, self.chat,
+                full=full, read_whole=read_whole, progress=progress,
+            )  # fmt: skip
 
     def retrieve(
         self, question: str, *, k: int | None = None, tau: float | None = None

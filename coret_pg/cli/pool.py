@@ -62,13 +62,19 @@ def refresh(
     full: Annotated[
         bool, typer.Option("--full", help="Do every step for every table anew.")
     ] = False,
+    exact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exact", help="A big table (schema.table) to read whole from now on, not as a sketch."
+        ),
+    ] = None,
     dsn: Dsn = None,
 ) -> None:
     """Compute what is due about the pool: catalog, profiles, purposes, vectors, joins."""
     with Coret(settings=settings_of(dsn)) as coret:
         coret.init()
         with bars() as progress:
-            report = coret.refresh(full=full, progress=StepBars(progress))
+            report = coret.refresh(full=full, read_whole=exact or (), progress=StepBars(progress))
     change = report.catalog
     output.print(
         f"{report.tables} tables: {change.added} new, {change.changed} changed, "

@@ -127,7 +127,7 @@ class ColumnReader:
         form = form if has_keys else KeyForm(form.value, FORMS["text"].key)
         shift = max(0, math.ceil(math.log2(estimated_rows / _SKETCH_KEYS)))
         sketch = self._row("profile_sketch", form, shift=sql.Literal(shift))
-        found = len(sketch["keys"] or [])
+        found = sketch["found"]
         if found << shift <= _FEW_VALUES:
             return None
         facts = self._row("profile_totals", form)

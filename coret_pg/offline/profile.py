@@ -22,10 +22,8 @@ class _KeysDumper(Dumper):
         return obj.data
 
 
-def profile_table(
-    connection: psycopg.Connection, source: Source, table: PoolTable, *, exact: bool = False
-) -> None:
-    """Profile every column of a table and store the facts; `exact`: whatever its size.
+def profile_table(connection: psycopg.Connection, source: Source, table: PoolTable) -> None:
+    """Profile every column of a table and store the facts.
 
     Columns that can be read are stored even where another can't; then raises Unreadable.
     """
@@ -33,7 +31,7 @@ def profile_table(
     problems, profiles, unread = [], [], []
     for column in read_columns(connection, table.table_id):
         try:
-            facts = source.profile_column(table, column, exact=exact)
+            facts = source.profile_column(table, column)
         except Unreadable as reason:
             problems.append(f"{column.column_name}: {reason}")
             unread.append(column.column_id)

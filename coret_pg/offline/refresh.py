@@ -70,11 +70,13 @@ def refresh(
     chat: ChatModel | None = None,
     *,
     full: bool = False,
+    read_whole: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> RefreshReport:
     """Bring everything computed about the pool up to date.
 
-    With `full`, every step runs for every table. Raises PoolError for an empty pool,
+    With `full`, every step runs for every table. `read_whole`: tables (schema.table) to profile
+    exactly from now on, however big they are. Raises PoolError for an empty pool,
     DatabaseError while another refresh runs, ConfigurationError behind a pooler.
     """
     progress = progress or Unwatched()
@@ -99,6 +101,8 @@ def refresh(
                     f"The pool in {database.address} is empty: no table but coret's own",
                     remedy="Load some (`coret load PATH`), or name another database (--dsn)",
                 )
+            for name in read_whole:
+                connection.execute("SELECT coret.read_whole(%s)", [name])
             if full:
                 connection.execute("DELETE FROM coret.table_step")
             model_id = embedding.register_model(connection, embedder)

@@ -37,6 +37,7 @@ class PoolTable:
     table_name: str
     kind: str
     estimated_rows: int | None
+    is_read_whole: bool = False
 
     @property
     def qualified_name(self) -> str:
@@ -91,13 +92,10 @@ class Source(Protocol):
     ) -> list[list[str | None]]:
         """Return up to `rows` sampled rows as texts; raise Unreadable."""
 
-    def profile_column(
-        self, table: PoolTable, column: PoolColumn, *, exact: bool = False
-    ) -> dict[str, Any]:
+    def profile_column(self, table: PoolTable, column: PoolColumn) -> dict[str, Any]:
         """Return what sql/queries/store_profile.sql takes of a column; raise Unreadable.
 
-        And `kept_values`: its distinct values, None where they are too many to keep. `exact`:
-        read a big table whole, too.
+        And `kept_values`: its distinct values, None where they are too many to keep.
         """
 
     def tidied_values(self, table: PoolTable, column: PoolColumn) -> set[str]:
@@ -135,6 +133,11 @@ class PostgresSource:
         limit_reads(self._connection, database.settings)
         self._connection.adapters.register_loader(_INT8_ARRAY, _KeysLoader)
 
+    @property
+    def backend(self) -> int:
+        """Return the process that reads, on the server."""
+        return self._connection.info.backend_pid
+
     def cancel(self) -> None:
         """Let the server stop the statement that reads now, if any."""
         self._connection.cancel_safe()
@@ -168,13 +171,11 @@ class PostgresSource:
             found = self._connection.execute(statement).fetchall()
         return [list(row) for row in found]
 
-    def profile_column(
-        self, table: PoolTable, column: PoolColumn, *, exact: bool = False
-    ) -> dict[str, Any]:
-        """Return facts and keys of one column; of big tables from a sketch unless `exact`."""
+    def profile_column(self, table: PoolTable, column: PoolColumn) -> dict[str, Any]:
+        """Return facts and keys of one column; of big tables from a sketch."""
         with self._reading(table):
             return self._reader(table, column).read(
-                sketch_above=None if exact else self._sketch_rows,
+                sketch_above=None if table.is_read_whole else self._sketch_rows,
                 estimated_rows=table.estimated_rows or 0,
             )
 

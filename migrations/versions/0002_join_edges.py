@@ -38,6 +38,7 @@ def downgrade() -> None:
         )
     op.execute("CREATE INDEX compatibility_column_a ON coret.compatibility (column_a)")
     op.execute("CREATE INDEX compatibility_column_b ON coret.compatibility (column_b)")
+    op.execute("ALTER TABLE coret.catalog_table DROP COLUMN is_read_whole")
     op.execute("DROP TABLE coret.column_phrases")
     op.execute(
         "CREATE TABLE coret.column_value (column_id bigint NOT NULL REFERENCES coret.column_profile ON DELETE CASCADE,"

@@ -42,3 +42,14 @@ CREATE OR REPLACE VIEW coret.status AS
     LEFT JOIN coret.table_step AS d ON d.step = s.step
     GROUP BY s.position, s.step ORDER BY s.position;
 COMMENT ON VIEW coret.status IS 'How many tables of the pool each refresh step has done, has skipped, still has to do by the catalog of the last refresh, and when it last ended.';
+
+CREATE OR REPLACE FUNCTION coret.read_whole(name text, wanted boolean DEFAULT true) RETURNS void
+LANGUAGE sql VOLATILE STRICT
+BEGIN ATOMIC
+    UPDATE coret.catalog_table AS t SET is_read_whole = wanted
+    WHERE t.table_id = coret.table_named(name) AND t.is_read_whole <> wanted;
+    DELETE FROM coret.table_step AS s USING coret.catalog_table AS t
+    WHERE t.table_id = coret.table_named(name) AND s.table_id = t.table_id AND s.step IN ('profile', 'inclusion', 'compatibility', 'joins');
+END;
+COMMENT ON FUNCTION coret.read_whole(text, boolean) IS
+    'Have a big table profiled exactly by the next refresh and those after it, instead of from a sketch; wanted => false takes that back.';

@@ -1,6 +1,6 @@
 -- The keys of one column of a big table whose hash ends in {shift} zero bits, and how they repeat: the same keys are kept
 -- of every column, so that two sketches compare. {value}, {key}: as in profile_facts.sql. Run in the source.
-SELECT array_agg(key ORDER BY key) AS keys, coalesce(bool_and(occurrences = 1), false) AS is_unique,
+SELECT count(*) AS found, array_agg(key ORDER BY key) AS keys, coalesce(bool_and(occurrences = 1), false) AS is_unique,
        coalesce((array_agg(left(value::text, 100) ORDER BY occurrences DESC, value) FILTER (WHERE occurrences > 1))[1:5], '{{}}') AS repeated_values
 FROM (
     SELECT key, min(value) AS value, count(*) AS occurrences

@@ -7,6 +7,9 @@ ALTER TABLE coret.column_profile
 COMMENT ON COLUMN coret.column_profile.sample_shift IS
     '0: every fact is exact and every key is kept. Else a sketch: only keys whose hash (hashint8extended) ends in so many zero bits are kept; distinct_count is exact where they say the column is unique, else estimated from them.';
 
+ALTER TABLE coret.catalog_table ADD COLUMN is_read_whole boolean NOT NULL DEFAULT false;
+COMMENT ON COLUMN coret.catalog_table.is_read_whole IS 'Profiled exactly whatever its size: see coret.read_whole.';
+
 CREATE TABLE coret.column_phrases (
     column_id bigint PRIMARY KEY REFERENCES coret.column_profile ON DELETE CASCADE,
     phrases   text[] COLLATE "C" NOT NULL

@@ -46,7 +46,7 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
     (folder / "orders.csv").write_text(
         "order_no,customer_id,total\n10,1,5.00\n11,1,7.50\n12,2\n13,3,9\n"
     )
-    assert coret("init", "--dsn", dsn).stdout.startswith("coret schema at revision 0001")
+    assert coret("init", "--dsn", dsn).stdout.startswith("coret schema at revision 0002")
 
     loaded = coret("load", folder, "--dsn", dsn)
     assert loaded.returncode == 0, loaded.stderr
@@ -59,7 +59,7 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
 
     shown = coret("retrieve", "What is the total of the orders of each customer?", "--dsn", dsn)
     assert shown.returncode == 0, shown.stderr
-    assert "shop.customers.customer_id --1:N-- shop.orders.customer_id" in shown.stdout
+    assert "shop.customers.customer_id = shop.orders.customer_id  (1:N, confidence" in shown.stdout
     assert "CREATE TABLE shop.orders (" in shown.stdout
 
     answer = json.loads(coret("retrieve", "orders of each customer", "--json", "--dsn", dsn).stdout)
@@ -68,8 +68,50 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
 
     status = json.loads(coret("status", "--json", "--dsn", dsn).stdout)
     assert (status["tables"], status["embedding_model"].split(" ")[0]) == (2, "all-MiniLM-L6-v2")
-    assert [step["due"] for step in status["steps"]] == [0] * 6
+    assert [step["due"] for step in status["steps"]] == [0] * 7
     assert "all-MiniLM-L6-v2 by onnx" in coret("status", "--dsn", dsn).stdout
+
+
+def test_joins_on_the_command_line(demo_dsn: str, tmp_path: Path) -> None:
+    dsn = ("--dsn", demo_dsn)
+    shown = coret("joins", "school.enrollments", *dsn)
+    assert shown.returncode == 0, shown.stderr
+    assert "school.students" in shown.stdout
+    assert "the names fit" in shown.stdout
+    (first, *_) = json.loads(coret("joins", "school.enrollments", "--json", *dsn).stdout)
+    assert first["confidence"] > 0.5
+
+    path = coret("join-path", "school.students", "school.courses", *dsn)
+    assert path.stdout.startswith("1. school.students.")
+    assert coret("join-path", "school.students", "clinic.patients", *dsn).returncode == 10
+
+    ends = (
+        f"school.enrollments.{first['own_columns'][0]}",
+        f"{first['other_table']}.{first['other_columns'][0]}",
+    )
+    assert coret("accept-join", *ends, *dsn).stdout.startswith("accepted: school.enrollments.")
+    (first, *_) = json.loads(coret("joins", "school.enrollments", "--json", *dsn).stdout)
+    assert (first["confidence"], first["evidence"]) == (1, "confirmed")
+    assert coret("reject-join", *ends, *dsn).returncode == 0
+    assert ends[1].rpartition(".")[0] not in [
+        join["other_table"]
+        for join in json.loads(coret("joins", "school.enrollments", "--json", *dsn).stdout)
+    ]
+    assert coret("forget-join", *ends, *dsn).returncode == 0
+    unknown = coret("reject-join", "school.nope.x", ends[1], *dsn)
+    assert (unknown.returncode, "no table" in unknown.stderr) == (2, True)
+
+    drawn = coret("join-graph", "school", *dsn)
+    assert drawn.stdout.startswith("erDiagram\n")
+    assert "}o..||" in drawn.stdout
+    file = tmp_path / "school.svg"
+    assert coret("join-graph", "school", "--format", "svg", "-o", file, *dsn).returncode == 0
+    assert file.read_text(encoding="utf-8").startswith("<svg ")
+    answer = coret("join-graph", "--question", PHYSICS, "--format", "dot", *dsn)
+    assert answer.stdout.startswith("digraph joins {")
+    assert coret("join-graph", *dsn).returncode == 2
+    assert coret("join-graph", "no_such_schema", *dsn).returncode == 2
+    assert coret("join-graph", "school", "-o", "/no/such/folder/x", *dsn).returncode == 2
 
 
 def test_exit_codes(demo_dsn: str, dsn: str) -> None:
