@@ -31,7 +31,8 @@ from coret_pg.settings import load_settings
 
 _FILL = """
 CREATE UNLOGGED TABLE {table} AS
-SELECT n AS id, (1 + n * 7919 % 1000)::int AS place_id, 'C' || lpad((n * 48271 % 2147483647)::text, 10, '0') AS code,
+SELECT n AS id, (1 + n * 7919 % 1000)::int AS place_id,
+       'C' || lpad((n * 48271 % 2147483647)::text, 10, '0') AS code,
        date '2000-01-01' + (n % 9000)::int AS day, (n % 100000) / 100.0 AS amount
 FROM generate_series(1::bigint, {rows}) AS n
 """
@@ -46,7 +47,8 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=10_000_000)
     given = arguments.parse_args()
     sys.stdout.write(
-        "| tables | rows each | seconds | server CPU s | reader's peak MB | client's peak MB | sketches |\n"
+        "| tables | rows each | seconds | server CPU s | reader's peak MB | client's peak MB "
+        "| sketches |\n"
         "|---:|---:|---:|---:|---:|---:|---:|\n"
     )
     with Database(load_settings()) as server:

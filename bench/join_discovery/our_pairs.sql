@@ -5,6 +5,6 @@ WITH numbered AS MATERIALIZED (
     FROM coret.catalog_column AS c JOIN coret.catalog_table AS t USING (table_id)
 )
 SELECT least(sub.number, sup.number) AS low, greatest(sub.number, sup.number) AS high
-FROM coret.passing_pairs(array(SELECT table_id FROM coret.catalog_table)) AS p
+FROM coret.scored_pairs(array(SELECT table_id FROM coret.catalog_table)) AS p
 JOIN numbered AS sub ON sub.column_id = p.sub_column
 JOIN numbered AS sup ON sup.column_id = p.sup_column

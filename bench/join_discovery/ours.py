@@ -8,9 +8,9 @@ from contextlib import closing
 import psycopg
 
 from bench.join_discovery.columns import statement
-from bench.join_discovery.measure import Measured, Meter
+from bench.join_discovery.measure import Measured, Meter, ServerProcesses
 from bench.join_discovery.process import Pool
-from coret_pg.database.connection import Database
+from coret_pg.database.connection import Database, sort_and_hash_in
 from coret_pg.offline.catalog import read_tables, sync_catalog
 from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
 from coret_pg.offline.profile import profile_table
@@ -28,7 +28,15 @@ def run(pool: Pool, meter: Meter, measured: Measured) -> None:
         Database(load_settings(dsn=pool.dsn)) as database,
         database.session(autocommit=True) as connection,
     ):
-        _discover(database, connection, meter)
+        ids = _discover(database, connection, meter)
+        # What a refresh has to do when one table has changed.
+        once = Meter(ServerProcesses(pool.postmaster))
+        with once.stage("one table"), closing(PostgresSource(database, 1)) as source:
+            (table,) = read_tables(connection, [ids[len(ids) // 2]])
+            profile_table(connection, source, table)
+            renew_inclusions(connection, [table.table_id], [table.table_id])
+            renew_compatibility(connection, [table.table_id])
+        measured.facts["one_table_cpu"] = once.stages[0].cpu
         for name, megabytes in connection.execute(statement("staging")):
             measured.facts[f"{name}_mb"] = float(megabytes)
         connection.execute(statement("our_pairs"))
@@ -46,8 +54,12 @@ def verdicts(dsn: str, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]
         return set(connection.execute(statement("our_verdicts"), asked).fetchall())
 
 
-def _discover(database: Database, connection: psycopg.Connection, meter: Meter) -> None:
-    """Do what coret_pg.offline.refresh does in its steps that join discovery needs."""
+def _discover(database: Database, connection: psycopg.Connection, meter: Meter) -> list[int]:
+    """Do what coret_pg.offline.refresh does in its steps that join discovery needs.
+
+    With one worker, so that CPU seconds compare. Returns the ids of the tables.
+    """
+    sort_and_hash_in(connection)
     here = connection.execute("SELECT source_id FROM coret.source WHERE kind = 'here'").fetchone()
     with closing(PostgresSource(database, here[0] if here else 1)) as source:
         with meter.stage("catalog"):
@@ -69,3 +81,4 @@ def _discover(database: Database, connection: psycopg.Connection, meter: Meter) 
             end = start + _COMPATIBILITY_BATCH
             renew_compatibility(connection, ids[start:end], ids[end:])
         connection.execute("ANALYZE coret.compatibility")
+    return ids

@@ -90,6 +90,14 @@ def targets(results: Results) -> list[Target]:
         _ratio(f"5,000 tables: MB of all server processes, at most {MOST_SERVER_MB}",
                _server_memory(results, "ours", 5000), 1, most=MOST_SERVER_MB),
     ]  # fmt: skip
+    for (method, tables), one in results.items():
+        if method == "ours" and "one_table_cpu" in one.facts:
+            found.append(
+                _ratio(
+                    f"{tables:,} tables: CPU of renewing one changed table / of all, at most 0.01",
+                    one.facts["one_table_cpu"], one.cpu, most=0.01,
+                )
+            )  # fmt: skip
     for few, many in _steps(results, "ours"):
         growth = exponent((few.tables, _verified(few)), (many.tables, _verified(many)))
         found.append(

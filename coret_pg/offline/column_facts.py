@@ -80,8 +80,8 @@ class ColumnReader:
         elif kept:
             others = sorted(kept)[: 2 * _FREQUENT]
         else:
-            others = self._value("profile_least", form, most=sql.Literal(2 * _FREQUENT))
-        return [*frequent, *(value for value in others if value not in frequent)][:_FREQUENT]
+            others = self._value("profile_least", form, most=sql.Literal(10 * _FREQUENT))
+        return list(dict.fromkeys([*frequent, *others]))[:_FREQUENT]
 
     def tidied_values(self) -> set[str]:
         """Return the distinct values of a text column in lower case, without blanks around."""

@@ -1,54 +1,16 @@
 -- Compatibility of tables: the gate over column pairs, the score, the best pair a table pair.
 
 CREATE OR REPLACE VIEW coret.gate_column AS
-    SELECT c.table_id, p.column_id, p.distinct_count, p.is_interval, p.min_key, p.max_key, p.sample_shift > 0 AS is_sampled,
-           c.header_hashes,
+    SELECT c.table_id, p.column_id, p.distinct_count, p.min_key, p.max_key, p.is_interval,
+           p.is_unique AND (s.gate = 'families' OR p.null_count = 0) AS is_unique, p.sample_shift > 0 AS is_sampled,
            -- What two columns have to be alike in to be compared at all.
            CASE s.gate WHEN 'strict' THEN p.key_kind || ' ' || c.type_name ELSE p.key_kind END AS compared_as,
-           p.is_unique AND (s.gate = 'families' OR p.null_count = 0) AS is_unique
+           c.header_hashes
     FROM coret.column_profile AS p
     JOIN coret.catalog_column AS c USING (column_id)
     CROSS JOIN coret.compatibility_setting AS s
     WHERE p.key_kind IS NOT NULL AND p.distinct_count > 0;
 COMMENT ON VIEW coret.gate_column IS 'Columns that can pass the gate, as coret.compatibility_setting has it.';
-
-CREATE OR REPLACE FUNCTION coret.passing_pairs(of_tables bigint[], without_tables bigint[] DEFAULT '{}', other_tables bigint[] DEFAULT NULL)
-RETURNS TABLE (sub_table bigint, sup_table bigint, sub_column bigint, sup_column bigint, sub_is_unique boolean, sup_is_unique boolean,
-               jaccard real, sub_hashes bigint[], sup_hashes bigint[], is_sampled boolean)
-LANGUAGE sql STABLE
-BEGIN ATOMIC
-    WITH side AS MATERIALIZED (
-        SELECT g.*, g.table_id = ANY (of_tables) AS is_asked
-        FROM coret.gate_column AS g
-        WHERE g.table_id <> ALL (without_tables)
-          AND (other_tables IS NULL OR g.table_id = ANY (other_tables) OR g.table_id = ANY (of_tables))
-    ),
-    passing AS (
-        -- In an interval the range alone tells: such pairs are never stored.
-        SELECT sub.*, sup.table_id AS sup_table, sup.column_id AS sup_column, sup.distinct_count AS sup_count,
-               sup.is_unique AS sup_is_unique, sup.header_hashes AS sup_hashes, sup.is_sampled AS sup_is_sampled
-        FROM side AS sub JOIN side AS sup ON sup.compared_as = sub.compared_as
-        WHERE sup.is_interval
-          AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
-          AND sub.table_id <> sup.table_id
-          AND (sub.is_asked OR sup.is_asked)
-          AND (sub.is_unique OR sup.is_unique)
-          AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
-        UNION ALL
-        SELECT sub.*, sup.table_id, sup.column_id, sup.distinct_count, sup.is_unique, sup.header_hashes, sup.is_sampled
-        FROM side AS sub
-        JOIN coret.inclusion AS i ON i.sub_column = sub.column_id
-        JOIN side AS sup ON sup.column_id = i.sup_column AND sup.compared_as = sub.compared_as
-        WHERE (sub.is_asked OR sup.is_asked) AND (sub.is_unique OR sup.is_unique)
-    )
-    SELECT p.table_id, p.sup_table, p.column_id, p.sup_column, p.is_unique, p.sup_is_unique,
-           -- Of a set inside another, Jaccard is the smaller count over the larger.
-           least(1, p.distinct_count::float8 / p.sup_count)::real, p.header_hashes, p.sup_hashes, p.is_sampled OR p.sup_is_sampled
-    FROM passing AS p
-    WHERE NOT EXISTS (SELECT FROM coret.rejected_columns AS r WHERE r.column_a = p.column_id AND r.column_b = p.sup_column);
-END;
-COMMENT ON FUNCTION coret.passing_pairs(bigint[], bigint[], bigint[]) IS
-    'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s) with a side in of_tables, the other in other_tables (NULL: anywhere) and none in without_tables; without those that people rejected.';
 
 CREATE OR REPLACE FUNCTION coret.header_similarity(cosine_distance float8, word_overlap real) RETURNS real
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -56,33 +18,90 @@ RETURN (0.5 * greatest(0, least(1, 1 - coalesce(cosine_distance, 1))) + 0.5 * wo
 COMMENT ON FUNCTION coret.header_similarity(float8, real) IS
     '0.5 * cosine of two header embeddings (clamped to 0..1; 0 where one is missing) + 0.5 * overlap coefficient of the header words.';
 
-CREATE OR REPLACE FUNCTION coret.best_pairs(of_tables bigint[], without_tables bigint[], other_tables bigint[], least_score real)
+CREATE OR REPLACE FUNCTION coret.scored_pairs(own_tables bigint[], other_tables bigint[] DEFAULT '{}', least_score real DEFAULT 0)
+RETURNS TABLE (sub_table bigint, sup_table bigint, sub_column bigint, sup_column bigint, score real, jaccard real, header_similarity real,
+               sub_is_unique boolean, sup_is_unique boolean, is_sampled boolean)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH side AS MATERIALIZED (
+        -- With their vectors: to look these up pair by pair would take most of the time.
+        SELECT g.*, e.embedding, asked.is_own
+        FROM (SELECT unnest(own_tables) AS table_id, true AS is_own UNION ALL SELECT unnest(other_tables), false) AS asked
+        JOIN coret.gate_column AS g USING (table_id)
+        LEFT JOIN coret.column_embedding AS e
+            ON e.model_id = (SELECT m.model_id FROM coret.embedding_model AS m WHERE m.is_active) AND e.column_id = g.column_id
+    ),
+    included AS MATERIALIZED (
+        SELECT i.sub_column, i.sup_column FROM side AS s JOIN coret.inclusion AS i ON i.sub_column = s.column_id WHERE s.is_own
+        UNION
+        SELECT i.sub_column, i.sup_column FROM side AS s JOIN coret.inclusion AS i ON i.sup_column = s.column_id WHERE s.is_own
+    ),
+    passing AS (
+        -- In an interval the range alone tells: such pairs are never stored.
+        SELECT sub.table_id AS sub_table, sup.table_id AS sup_table, sub.column_id AS sub_column, sup.column_id AS sup_column,
+               sub.distinct_count AS sub_count, sup.distinct_count AS sup_count, sub.is_unique AS sub_is_unique, sup.is_unique AS sup_is_unique,
+               sub.is_sampled OR sup.is_sampled AS is_sampled, sub.header_hashes AS sub_hashes, sup.header_hashes AS sup_hashes,
+               sub.embedding AS sub_embedding, sup.embedding AS sup_embedding
+        FROM side AS sub JOIN side AS sup ON sup.compared_as = sub.compared_as
+        WHERE sub.is_own
+          AND sup.is_interval AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
+          AND sub.table_id <> sup.table_id AND (sub.is_unique OR sup.is_unique)
+          AND (sub.distinct_count < sup.distinct_count OR sub.distinct_count = sup.distinct_count AND sub.column_id < sup.column_id)
+        UNION ALL
+        -- The same, seen from the other side.
+        SELECT sub.table_id, sup.table_id, sub.column_id, sup.column_id, sub.distinct_count, sup.distinct_count, sub.is_unique, sup.is_unique,
+               sub.is_sampled OR sup.is_sampled, sub.header_hashes, sup.header_hashes, sub.embedding, sup.embedding
+        FROM side AS sub JOIN side AS sup ON sup.compared_as = sub.compared_as
+        WHERE NOT sub.is_own AND sup.is_own
+          AND sup.is_interval AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
+          AND sub.table_id <> sup.table_id AND (sub.is_unique OR sup.is_unique)
+          AND (sub.distinct_count < sup.distinct_count OR sub.distinct_count = sup.distinct_count AND sub.column_id < sup.column_id)
+        UNION ALL
+        SELECT sub.table_id, sup.table_id, sub.column_id, sup.column_id, sub.distinct_count, sup.distinct_count, sub.is_unique, sup.is_unique,
+               sub.is_sampled OR sup.is_sampled, sub.header_hashes, sup.header_hashes, sub.embedding, sup.embedding
+        FROM included AS i
+        JOIN side AS sub ON sub.column_id = i.sub_column
+        JOIN side AS sup ON sup.column_id = i.sup_column
+        -- No "=": the planner would pair all columns of a kind before it looks at what is included.
+        WHERE sub.compared_as IS NOT DISTINCT FROM sup.compared_as AND (sub.is_unique OR sup.is_unique)
+    ),
+    overlapping AS (
+        -- OFFSET 0 keeps what is computed here from being computed at every mention.
+        SELECT p.*, coret.word_overlap(p.sub_hashes, p.sup_hashes) AS overlap
+        -- Of a set inside another, Jaccard is the smaller count over the larger (where counts are estimates, at most 1).
+        FROM (SELECT *, least(1, sub_count::float8 / sup_count)::real AS jaccard FROM passing OFFSET 0) AS p
+        -- score = 0.5 * jaccard + 0.25 * cosine + 0.25 * overlap, and neither of the latter two is above 1.
+        WHERE 0.5 * p.jaccard + 0.5 >= least_score - 1e-6
+        OFFSET 0
+    ),
+    similar_headers AS (
+        SELECT o.*, coret.header_similarity(o.sub_embedding <=> o.sup_embedding, o.overlap) AS header_similarity
+        FROM overlapping AS o
+        -- Nor is a vector looked at that can't lift the score that far. (1e-6: rounding.)
+        WHERE 0.5 * o.jaccard + 0.25 + 0.25 * o.overlap >= least_score - 1e-6
+        OFFSET 0
+    ),
+    scored AS (
+        SELECT *, (0.5 * jaccard + 0.5 * header_similarity)::real AS score FROM similar_headers OFFSET 0
+    )
+    SELECT s.sub_table, s.sup_table, s.sub_column, s.sup_column, s.score, s.jaccard, s.header_similarity,
+           s.sub_is_unique, s.sup_is_unique, s.is_sampled
+    FROM scored AS s
+    WHERE s.score >= least_score
+      AND (s.sub_column, s.sup_column) NOT IN (SELECT r.column_a, r.column_b FROM coret.rejected_columns AS r);
+END;
+COMMENT ON FUNCTION coret.scored_pairs(bigint[], bigint[], real) IS
+    'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s), with their score, between two of own_tables or one of them and one of other_tables; without those that score less than least_score or that people rejected.';
+
+CREATE OR REPLACE FUNCTION coret.best_pairs(own_tables bigint[], other_tables bigint[], least_score real)
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    WITH overlapping AS MATERIALIZED (
-        SELECT p.*, coret.word_overlap(p.sub_hashes, p.sup_hashes) AS overlap
-        FROM coret.passing_pairs(of_tables, without_tables, other_tables) AS p
-        -- With a cosine and an overlap of 1 the score would be 0.5 * jaccard + 0.5.
-        WHERE p.jaccard >= 2 * least_score - 1
-    ),
-    -- Scored before the best is sought: not once more for every comparison of the sort.
-    scored AS MATERIALIZED (
-        SELECT o.*, coret.header_similarity(esub.embedding <=> esup.embedding, o.overlap) AS header_similarity
-        FROM overlapping AS o
-        LEFT JOIN coret.embedding_model AS m ON m.is_active
-        LEFT JOIN coret.column_embedding AS esub ON esub.model_id = m.model_id AND esub.column_id = o.sub_column
-        LEFT JOIN coret.column_embedding AS esup ON esup.model_id = m.model_id AND esup.column_id = o.sup_column
-        -- Nor can a pair whose score would be too low even with a cosine of 1: no vector is read for it.
-        WHERE 0.5 * o.jaccard + 0.25 + 0.25 * o.overlap >= least_score
-    ),
-    best AS (
-        SELECT DISTINCT ON (least(s.sub_table, s.sup_table), greatest(s.sub_table, s.sup_table))
-               s.*, (0.5 * s.jaccard + 0.5 * s.header_similarity)::real AS score, s.sub_table < s.sup_table AS sub_is_a
-        FROM scored AS s
-        ORDER BY least(s.sub_table, s.sup_table), greatest(s.sub_table, s.sup_table),
-                 (0.5 * s.jaccard + 0.5 * s.header_similarity)::real DESC, s.sub_column, s.sup_column
+    WITH best AS (
+        SELECT DISTINCT ON (least(s.sub_table, s.sup_table), greatest(s.sub_table, s.sup_table)) s.*, s.sub_table < s.sup_table AS sub_is_a
+        FROM coret.scored_pairs(own_tables, other_tables, least_score) AS s
+        ORDER BY least(s.sub_table, s.sup_table), greatest(s.sub_table, s.sup_table), s.score DESC, s.sub_column, s.sup_column
     )
     SELECT least(b.sub_table, b.sup_table), greatest(b.sub_table, b.sup_table),
            CASE WHEN b.sub_is_a THEN b.sub_column ELSE b.sup_column END,
@@ -92,32 +111,39 @@ BEGIN ATOMIC
            CASE WHEN b.sub_is_a THEN b.sub_is_unique ELSE b.sup_is_unique END,
            CASE WHEN b.sub_is_a THEN b.sup_is_unique ELSE b.sub_is_unique END,
            b.is_sampled
-    FROM best AS b WHERE b.score >= least_score;
+    FROM best AS b;
 END;
-COMMENT ON FUNCTION coret.best_pairs(bigint[], bigint[], bigint[], real) IS
-    'The best column pair of every pair of tables and its score, for pairs with a side in of_tables, the other in other_tables (NULL: anywhere), none in without_tables and at least least_score.';
+COMMENT ON FUNCTION coret.best_pairs(bigint[], bigint[], real) IS
+    'The best pair of columns of every two tables of which one is of own_tables and the other of these or other_tables, where it scores at least least_score.';
 
 CREATE OR REPLACE FUNCTION coret.compatible_among(table_ids bigint[])
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT * FROM coret.best_pairs(table_ids, '{}', '{}', 0);
+    SELECT * FROM coret.best_pairs(table_ids, '{}', 0);
 END;
 COMMENT ON FUNCTION coret.compatible_among(bigint[]) IS
     'The compatibility of every two of some tables, computed now from facts and inclusions: also what lies below the floor of what is stored.';
 
 CREATE OR REPLACE FUNCTION coret.refresh_compatibility(changed_tables bigint[], later_tables bigint[] DEFAULT '{}') RETURNS bigint
 LANGUAGE sql VOLATILE STRICT
+-- The columns of the whole pool, with their vectors, pass through each batch.
+SET work_mem = '64MB'
 BEGIN ATOMIC
-    DELETE FROM coret.compatibility
-    WHERE (table_a = ANY (changed_tables) OR table_b = ANY (changed_tables))
-      AND table_a <> ALL (later_tables) AND table_b <> ALL (later_tables);
+    DELETE FROM coret.compatibility AS c USING unnest(changed_tables) AS changed(table_id)
+    WHERE c.table_a = changed.table_id AND NOT EXISTS (SELECT FROM unnest(later_tables) AS l(table_id) WHERE l.table_id = c.table_b);
+    DELETE FROM coret.compatibility AS c USING unnest(changed_tables) AS changed(table_id)
+    WHERE c.table_b = changed.table_id AND NOT EXISTS (SELECT FROM unnest(later_tables) AS l(table_id) WHERE l.table_id = c.table_a);
     WITH stored AS (
         INSERT INTO coret.compatibility (table_a, table_b, column_a, column_b, score, jaccard,
             header_similarity, a_in_b, b_in_a, a_is_unique, b_is_unique, is_sampled)
-        SELECT b.* FROM coret.best_pairs(changed_tables, later_tables, NULL,
-                            (SELECT s.score_floor FROM coret.compatibility_setting AS s)) AS b
+        SELECT b.*
+        FROM coret.best_pairs(
+            changed_tables,
+            array(SELECT t.table_id FROM coret.catalog_table AS t
+                  EXCEPT SELECT unnest(changed_tables) EXCEPT SELECT unnest(later_tables)),
+            (SELECT s.score_floor FROM coret.compatibility_setting AS s)) AS b
         RETURNING 1
     )
     SELECT count(*) FROM stored;

@@ -1,29 +1,9 @@
 -- Joins worth believing: evidence from names and values, weighed against every other candidate.
 
-CREATE OR REPLACE FUNCTION coret.compared_keys(of_column bigint)
-RETURNS TABLE (key_kind text, sample_shift smallint, keys bigint[])
-LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT p.key_kind, p.sample_shift,
-           CASE WHEN p.is_interval THEN array(SELECT generate_series(p.min_key, p.max_key)) ELSE k.keys END
-    FROM coret.column_profile AS p LEFT JOIN coret.column_keys AS k USING (column_id)
-    WHERE p.column_id = of_column;
-END;
-COMMENT ON FUNCTION coret.compared_keys(bigint) IS
-    'The keys that are known of a column, also where it is an interval; of a sketch only the sampled ones.';
-
 CREATE OR REPLACE FUNCTION coret.included_share(child bigint, parent bigint) RETURNS real
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT s.shared::float8 / nullif(s.compared, 0)
-    FROM coret.compared_keys(child) AS c
-    JOIN coret.compared_keys(parent) AS p ON p.key_kind = c.key_kind
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS compared, count(x.key) AS shared
-        FROM unnest(c.keys) AS own(key)
-        LEFT JOIN (SELECT unnest(p.keys) AS key) AS x ON x.key = own.key
-        -- Of two sketches only what both would hold can be compared.
-        WHERE hashint8extended(own.key, 0) & ((1::bigint << greatest(c.sample_shift, p.sample_shift)) - 1) = 0) AS s;
+    SELECT s.shared::float8 / nullif(s.compared, 0) FROM coret.shared_keys(child, parent) AS s;
 END;
 COMMENT ON FUNCTION coret.included_share(bigint, bigint) IS
     'Share of the child column''s distinct keys that the parent column has, 0 to 1; NULL where there is nothing to compare.';

@@ -74,11 +74,11 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
 
 def test_joins_on_the_command_line(demo_dsn: str, tmp_path: Path) -> None:
     dsn = ("--dsn", demo_dsn)
-    shown = coret("joins", "school.enrollments", *dsn)
+    shown = coret("joins", "school.enrolments", *dsn)
     assert shown.returncode == 0, shown.stderr
     assert "school.students" in shown.stdout
     assert "the names fit" in shown.stdout
-    (first, *_) = json.loads(coret("joins", "school.enrollments", "--json", *dsn).stdout)
+    (first, *_) = json.loads(coret("joins", "school.enrolments", "--json", *dsn).stdout)
     assert first["confidence"] > 0.5
 
     path = coret("join-path", "school.students", "school.courses", *dsn)
@@ -86,16 +86,16 @@ def test_joins_on_the_command_line(demo_dsn: str, tmp_path: Path) -> None:
     assert coret("join-path", "school.students", "clinic.patients", *dsn).returncode == 10
 
     ends = (
-        f"school.enrollments.{first['own_columns'][0]}",
+        f"school.enrolments.{first['own_columns'][0]}",
         f"{first['other_table']}.{first['other_columns'][0]}",
     )
-    assert coret("accept-join", *ends, *dsn).stdout.startswith("accepted: school.enrollments.")
-    (first, *_) = json.loads(coret("joins", "school.enrollments", "--json", *dsn).stdout)
+    assert coret("accept-join", *ends, *dsn).stdout.startswith("accepted: school.enrolments.")
+    (first, *_) = json.loads(coret("joins", "school.enrolments", "--json", *dsn).stdout)
     assert (first["confidence"], first["evidence"]) == (1, "confirmed")
     assert coret("reject-join", *ends, *dsn).returncode == 0
     assert ends[1].rpartition(".")[0] not in [
         join["other_table"]
-        for join in json.loads(coret("joins", "school.enrollments", "--json", *dsn).stdout)
+        for join in json.loads(coret("joins", "school.enrolments", "--json", *dsn).stdout)
     ]
     assert coret("forget-join", *ends, *dsn).returncode == 0
     unknown = coret("reject-join", "school.nope.x", ends[1], *dsn)

@@ -140,7 +140,7 @@ def _profile_all(connection: psycopg.Connection, source: PostgresSource) -> list
 
 _NAMED = """
 SELECT ta.table_name, ca.column_name, tb.table_name, cb.column_name, i.jaccard
-FROM coret.passing_pairs(%s) AS i
+FROM coret.scored_pairs(%s) AS i
 JOIN coret.catalog_column ca ON ca.column_id = i.sub_column JOIN coret.catalog_table ta ON ta.table_id = ca.table_id
 JOIN coret.catalog_column cb ON cb.column_id = i.sup_column JOIN coret.catalog_table tb ON tb.table_id = cb.table_id
 """
