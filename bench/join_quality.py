@@ -91,12 +91,13 @@ def main() -> None:
                 coret.init()
                 tables = coret.refresh().tables
                 with coret.connection() as connection:
-                    for line in _lines(connection, declared):
-                        write(f"| {pool} | {tables} {line}\n")
+                    for measure, curve in curves(connection, declared):
+                        write(f"| {pool} | {tables} | {_line(measure, curve)}\n")
             sys.stdout.flush()
 
 
-def _lines(connection: psycopg.Connection, declared: set[TablePair]) -> Iterator[str]:
+def curves(connection: psycopg.Connection, declared: set[TablePair]) -> Iterator[tuple[str, Curve]]:
+    """Yield what is measured on a refreshed pool, by name."""
     rows = dict(
         connection.execute(
             "SELECT lower(schema_name || '.' || table_name), max(coalesce(p.row_count, 0)) "
@@ -111,16 +112,16 @@ def _lines(connection: psycopg.Connection, declared: set[TablePair]) -> Iterator
         "SELECT child_table, parent_table, confidence FROM coret.join_edge",
     )
     scores = _pairs(connection, "SELECT table_a, table_b, score FROM coret.compatibility")
-    for measure, found, gold in (
-        ("confidence", confidences, filled),
-        ("confidence, all keys", confidences, known),
-        ("score", scores, filled),
-    ):
-        curve = Curve(found, gold)
-        at = " | ".join("{:.3f} / {:.3f}".format(*curve.at(least)) for least in (0.2, 0.5))
-        precisions = [curve.precision_at(recall) for recall in _RECALLS]
-        reached = ", ".join("-" if p is None else f"{p:.3f}" for p in precisions)
-        yield f"| {measure} | {len(gold)} | {curve.average_precision():.3f} | {at} | {reached} |"
+    yield "confidence", Curve(confidences, filled)
+    yield "confidence, all keys", Curve(confidences, known)
+    yield "score", Curve(scores, filled)
+
+
+def _line(measure: str, curve: Curve) -> str:
+    at = " | ".join("{:.3f} / {:.3f}".format(*curve.at(least)) for least in (0.2, 0.5))
+    precisions = [curve.precision_at(recall) for recall in _RECALLS]
+    reached = ", ".join("-" if p is None else f"{p:.3f}" for p in precisions)
+    return f"{measure} | {len(curve.gold)} | {curve.average_precision():.3f} | {at} | {reached} |"
 
 
 def _pairs(connection: psycopg.Connection, statement: str) -> list[tuple[float, TablePair]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,7 +14,7 @@ from psycopg import sql
 
 from coret_pg import Coret
 from coret_pg.errors import InputError
-from coret_pg.offline.catalog import sync_catalog
+from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
 from coret_pg.offline.joins import prepare_names, renew_joins, weigh_joins
 from coret_pg.offline.source import PostgresSource
 
@@ -258,46 +260,63 @@ def test_declared_keys_are_certain_and_leave_rivals_unlikely(dsn: str) -> None:
     assert edges["a.shifts", "b.staff"][6] < 0.2
 
 
-def test_renewing_by_parts_equals_all_at_once(shop: Coret) -> None:
-    """After random changes, whatever is renewed in whichever order, all edges are as if anew."""
-    rng = random.Random(5)
-    with shop.database.session(autocommit=True) as connection:
-        source = PostgresSource(shop.database, 1)
-        for step in range(6):
-            table = rng.choice(["customers", "orders", "letters", "lines"])
-            change = rng.choice(
-                [
-                    "DELETE FROM {table} WHERE random() < 0.2",
-                    "ALTER TABLE {table} ADD COLUMN {column} int DEFAULT 3",
-                    "CREATE TABLE {copy} AS TABLE {table}",
-                    "UPDATE {table} SET ctid = ctid WHERE false; TRUNCATE {table}",
-                ]
-            ).replace("UPDATE {table} SET ctid = ctid WHERE false; ", "")
-            connection.execute(
-                sql.SQL(change).format(  # type: ignore[arg-type]
-                    table=sql.Identifier("shop", table),
-                    column=sql.Identifier(f"customer_{step}_id"),
-                    copy=sql.Identifier("shop", f"{table}_{step}"),
+INCLUSIONS = "SELECT sub_column, sup_column FROM coret.inclusion"
+SCORES = "SELECT table_a, table_b, column_a, column_b, score, jaccard, header_similarity FROM coret.compatibility"
+CHANGES = [
+    "DELETE FROM {table} WHERE random() < 0.2",
+    "TRUNCATE {table}",
+    "ALTER TABLE {table} ADD COLUMN {column} int DEFAULT 3",
+    "CREATE TABLE {copy} AS TABLE {table}",
+    "CREATE TABLE {copy} AS TABLE {table}; DROP TABLE {table}; ALTER TABLE {copy} RENAME TO {name}",
+    "ALTER TABLE {table} RENAME TO {other}; CREATE TABLE {table} AS SELECT 7 AS customer_id, 'O7' AS order_no",
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_renewing_by_parts_equals_all_at_once(shop: Coret, seed: int) -> None:
+    """After any changes, whatever is renewed in whichever order, all is as if found anew."""
+    rng = random.Random(seed)
+    with (
+        shop.database.session(autocommit=True) as connection,
+        closing(PostgresSource(shop.database, 1)) as source,
+    ):
+
+        def stored() -> list[list[tuple[Any, ...]]]:
+            return [
+                sorted(connection.execute(statement.encode()).fetchall())
+                for statement in (INCLUSIONS, SCORES, EDGES)
+            ]
+
+        def renew(ids: list[int], later: list[int]) -> None:
+            renew_inclusions(connection, ids, [*ids, *later])
+            renew_compatibility(connection, ids, later)
+            renew_joins(connection, source, ids, later)
+
+        for step in range(5):
+            for _ in range(rng.randint(1, 3)):
+                table = rng.choice(["customers", "orders", "letters", "lines"])
+                step += 10
+                connection.execute(
+                    sql.SQL(rng.choice(CHANGES)).format(  # type: ignore[arg-type]
+                        table=sql.Identifier("shop", table),
+                        column=sql.Identifier(f"customer_{step}_id"),
+                        copy=sql.Identifier("shop", f"{table}_{step}"),
+                        name=sql.Identifier(table),
+                        other=sql.Identifier(f"old_{table}_{step}"),
+                    )
                 )
-            )
             connection.execute("SELECT pg_stat_force_next_flush()")
             shop.refresh()
-            by_parts = sorted(connection.execute(EDGES).fetchall())
-            sync_catalog(connection, source)
+            by_parts = stored()
             ids = [r[0] for r in connection.execute("SELECT table_id FROM coret.catalog_table")]
-            connection.execute("TRUNCATE coret.join_edge")
-            prepare_names(connection)
-            renew_joins(connection, source, ids)
-            weigh_joins(connection)
-            assert sorted(connection.execute(EDGES).fetchall()) == by_parts
-            # And in any order of batches.
-            rng.shuffle(ids)
-            connection.execute("TRUNCATE coret.join_edge")
-            while ids:
-                size = rng.randint(1, len(ids))
-                renew_joins(connection, source, ids[:size], ids[size:])
-                ids = ids[size:]
-            weigh_joins(connection)
-            assert sorted(connection.execute(EDGES).fetchall()) == by_parts
-        source.close()
-    assert by_parts
+            for whole in (True, False):
+                connection.execute("TRUNCATE coret.inclusion, coret.compatibility, coret.join_edge")
+                prepare_names(connection)
+                todo = rng.sample(ids, len(ids))
+                while todo:
+                    size = len(todo) if whole else rng.randint(1, len(todo))
+                    renew(todo[:size], todo[size:])
+                    todo = todo[size:]
+                weigh_joins(connection)
+                assert stored() == by_parts
+        assert by_parts[2]
