@@ -74,7 +74,7 @@ def _discover(database: Database, connection: psycopg.Connection, meter: Meter) 
     ids.sort()
     with meter.stage("inclusion"):
         for start in range(0, len(ids), _INCLUSION_BATCH):
-            renew_inclusions(connection, ids[start : start + _INCLUSION_BATCH], ids[start:])
+            renew_inclusions(connection, ids[start : start + _INCLUSION_BATCH], ids)
         connection.execute("ANALYZE coret.inclusion")
     with meter.stage("scoring"):
         for start in range(0, len(ids), _COMPATIBILITY_BATCH):

@@ -1,8 +1,7 @@
 """The inclusion and compatibility steps: whose values include whose, and how well tables join.
 
 All of it happens in the database (sql/functions/030_inclusion.sql, 035_compatibility.sql), a
-batch of tables a transaction. What is between two tables of different batches is done with the
-later one: each call is told which tables are still to come.
+batch of tables a transaction. Batches may run side by side: no two of them write the same pair.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,8 @@ def renew_inclusions(
 ) -> int:
     """Find anew which columns include those of `table_ids` and the other way round.
 
-    `due`: these and every table still to come. Returns how many pairs were stored.
+    `due`: every table that is renewed in the same run, these included. What two of them hold of
+    each other is found from the side of the one that holds it. Returns how many pairs were stored.
     """
     return _count(
         connection, "SELECT coret.refresh_inclusions(%s::bigint[], %s::bigint[])", table_ids, due
@@ -36,7 +36,8 @@ def renew_compatibility(
 ) -> int:
     """Score anew every pair with a side in `table_ids`, but those with a table of `later`.
 
-    Returns how many pairs were stored.
+    `later`: tables renewed after these in the same run; they do the pairs with these. Returns how
+    many pairs were stored.
     """
     return _count(
         connection,

@@ -35,7 +35,7 @@ _REFRESH_LOCK = (0x636F72, 1)
 _EMBEDDING_BATCH = 64
 # One pass over all keys serves a whole batch; a batch is what a killed run has to do again.
 _INCLUSION_BATCH = 500
-_COMPATIBILITY_BATCH = 100
+_COMPATIBILITY_BATCH = 250
 _JOINS_BATCH = 100
 
 
@@ -140,9 +140,8 @@ def _run_steps(
     def embed(worker: Worker, batch: Sequence[PoolTable], _: Sequence[int]) -> None:
         embedding.embed_tables(worker.connection, embedder, model_id, batch, settings.embedded_text)
 
-    def inclusion(worker: Worker, batch: Sequence[PoolTable], later: Sequence[int]) -> None:
-        ids = [table.table_id for table in batch]
-        renew_inclusions(worker.connection, ids, [*ids, *later])
+    def inclusion(worker: Worker, batch: Sequence[PoolTable], _: Sequence[int]) -> None:
+        renew_inclusions(worker.connection, [table.table_id for table in batch], due_for_inclusion)
 
     def compatibility(worker: Worker, batch: Sequence[PoolTable], later: Sequence[int]) -> None:
         renew_compatibility(worker.connection, [table.table_id for table in batch], later)
@@ -158,6 +157,7 @@ def _run_steps(
     embedding.activate_model(connection, model_id)
     # The planner has to know how large what it joins has become.
     connection.execute("ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column")
+    due_for_inclusion = list(steps.due("inclusion"))
     steps.batches("inclusion", inclusion, _INCLUSION_BATCH)
     connection.execute("ANALYZE coret.inclusion")
     set_scoring(connection, settings.gate, settings.score_floor)

@@ -120,6 +120,15 @@ class Steps:
 
         self.batches(name, work_on_one, 1)
 
+    def due(self, name: str) -> dict[int, str]:
+        """Return the tables a step is due for, each with the hash of what the step reads of it."""
+        return dict(
+            self._connection.execute(
+                "SELECT table_id, input_hash FROM coret.due_tables(%s, %s)",
+                [name, self._settings[name]],
+            ).fetchall()
+        )
+
     def batches(self, name: str, work: Work, batch_size: int, *, side_by_side: bool = True) -> None:
         """Run one step for every table it is due for, a batch a worker at a time.
 
@@ -127,11 +136,7 @@ class Steps:
         """
         setting = self._settings[name]
         started = time.perf_counter()
-        due: dict[int, str] = dict(
-            self._connection.execute(
-                "SELECT table_id, input_hash FROM coret.due_tables(%s, %s)", [name, setting]
-            ).fetchall()
-        )
+        due = self.due(name)
         report = self.reports[name] = StepReport()
         self._progress.start(name, len(due))
         self._connection.execute(query("start_job_step"), [self._job_id, name, len(due)])

@@ -31,10 +31,10 @@ def downgrade() -> None:
     # Computed anew, whole, by the next refresh of the older revision.
     op.execute("TRUNCATE coret.compatibility")
     op.execute("DELETE FROM coret.table_step WHERE step = 'compatibility'")
-    for column in ("column_a", "column_b"):
+    for column in ("table_a", "table_b", "column_a", "column_b"):
         op.execute(
             f"ALTER TABLE coret.compatibility ADD FOREIGN KEY ({column})"
-            " REFERENCES coret.catalog_column ON DELETE CASCADE"
+            f" REFERENCES coret.catalog_{column[:-2]} ON DELETE CASCADE"
         )
     op.execute("CREATE INDEX compatibility_column_a ON coret.compatibility (column_a)")
     op.execute("CREATE INDEX compatibility_column_b ON coret.compatibility (column_b)")

@@ -127,27 +127,48 @@ CREATE OR REPLACE FUNCTION coret.included_sketches(sub_tables bigint[], sup_tabl
 RETURNS TABLE (sub_column bigint, sup_column bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT sub.column_id, sup.column_id
-    FROM coret.keyed_column AS sub
-    JOIN coret.keyed_column AS sup ON sup.key_kind = sub.key_kind
-    JOIN coret.column_keys AS ksup ON ksup.column_id = sup.column_id
-    LEFT JOIN coret.column_keys AS ksub ON ksub.column_id = sub.column_id
-    WHERE (sub.sample_shift > 0 OR sup.sample_shift > 0) AND NOT sup.is_interval
-      AND (sub_tables IS NULL OR sub.table_id IN (SELECT unnest(sub_tables)))
-      AND (sup_tables IS NULL OR sup.table_id IN (SELECT unnest(sup_tables)))
-      AND sub.table_id <> sup.table_id AND (sub.is_unique OR sup.is_unique)
-      AND (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
-      AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
-      AND CASE
-          -- Three keys settle most pairs that fail; with fewer to compare nothing is proved.
-          WHEN NOT sub.is_interval AND 3 > (
-              SELECT count(*) FROM (
-                  SELECT k.key FROM (SELECT unnest(ksub.keys) AS key) AS k
-                  WHERE hashint8extended(k.key, 0) & ((1::bigint << greatest(sub.sample_shift, sup.sample_shift)) - 1) = 0
-                  LIMIT 3) AS first_keys
-              WHERE ksup.keys[width_bucket(first_keys.key, ksup.keys)] = first_keys.key) THEN false
-          ELSE (SELECT s.compared >= 3 AND s.shared = s.compared FROM coret.shared_keys(sub.column_id, sup.column_id) AS s)
-      END;
+    WITH sub AS MATERIALIZED (
+        SELECT * FROM coret.keyed_column WHERE sub_tables IS NULL OR table_id IN (SELECT unnest(sub_tables))
+    ),
+    sup AS MATERIALIZED (
+        SELECT * FROM coret.keyed_column
+        WHERE NOT is_interval AND (sup_tables IS NULL OR table_id IN (SELECT unnest(sup_tables)))
+    ),
+    -- Sketches are few: first whatever is known by one, then what is compared with one.
+    pair AS (
+        SELECT sub.column_id AS sub_column, sup.column_id AS sup_column FROM sub JOIN sup USING (key_kind) WHERE sub.sample_shift > 0
+        UNION ALL
+        SELECT sub.column_id, sup.column_id FROM sup JOIN sub USING (key_kind) WHERE sup.sample_shift > 0 AND sub.sample_shift = 0
+    ),
+    plausible AS MATERIALIZED (
+        SELECT sub.column_id AS sub_column, sup.column_id AS sup_column, sub.is_interval, sub.min_key, sub.max_key,
+               (1::bigint << greatest(sub.sample_shift, sup.sample_shift)) - 1 AS mask
+        FROM pair JOIN sub ON sub.column_id = pair.sub_column JOIN sup ON sup.column_id = pair.sup_column
+        WHERE sub.table_id <> sup.table_id AND (sub.is_unique OR sup.is_unique)
+          -- Where a count is estimated the included set may come out as the larger one.
+          AND CASE WHEN (sub.sample_shift = 0 OR sub.is_unique) AND (sup.sample_shift = 0 OR sup.is_unique)
+                   THEN (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
+                   ELSE sub.distinct_count <= 1.1 * sup.distinct_count END
+          AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
+    )
+    SELECT u.sub_column, g.sup_column
+    FROM (SELECT p.sup_column, array_agg(p.sub_column) AS sub_columns, array_agg(p.mask) AS masks, array_agg(p.is_interval) AS intervals,
+                 array_agg(p.min_key) AS min_keys, array_agg(p.max_key) AS max_keys
+          FROM plausible AS p GROUP BY p.sup_column) AS g
+    CROSS JOIN LATERAL (SELECT x.keys || '{}'::bigint[] AS keys
+                        FROM coret.column_keys AS x WHERE x.column_id = g.sup_column OFFSET 0) AS larger
+    CROSS JOIN LATERAL unnest(g.sub_columns, g.masks, g.intervals, g.min_keys, g.max_keys) AS u(sub_column, mask, is_interval, min_key, max_key)
+    LEFT JOIN coret.column_keys AS k ON k.column_id = u.sub_column
+    -- Three keys settle most pairs that fail; with fewer to compare nothing is proved.
+    WHERE 3 = (SELECT count(*)
+               FROM (SELECT s.key FROM (SELECT unnest(k.keys) AS key
+                                        UNION ALL SELECT generate_series(u.min_key, u.max_key) WHERE u.is_interval) AS s
+                     WHERE hashint8extended(s.key, 0) & u.mask = 0 LIMIT 3) AS first_key
+               WHERE larger.keys[width_bucket(first_key.key, larger.keys)] = first_key.key)
+      AND NOT EXISTS (SELECT FROM (SELECT unnest(k.keys) AS key
+                                   UNION ALL SELECT generate_series(u.min_key, u.max_key) WHERE u.is_interval) AS s
+                      WHERE hashint8extended(s.key, 0) & u.mask = 0
+                        AND larger.keys[width_bucket(s.key, larger.keys)] IS DISTINCT FROM s.key);
 END;
 COMMENT ON FUNCTION coret.included_sketches(bigint[], bigint[]) IS
     'What coret.included_columns returns, for pairs of which a side is known by a sketch only: all keys that both sketches would hold, three at least, are found.';
@@ -158,8 +179,8 @@ SET work_mem = '64MB'
 -- Estimates of what arrays hold are too rough to sort by.
 SET enable_mergejoin = off
 BEGIN ATOMIC
-    -- What the changed tables' columns hold of others, and what of theirs other tables hold that
-    -- are not due themselves: those that are will be asked as changed tables in their turn.
+    -- What the changed tables' columns hold of others, and what of theirs other tables hold that are
+    -- not due themselves: those that are have been asked, or will be, as changed tables in their turn.
     DELETE FROM coret.inclusion AS i USING coret.catalog_column AS c
     WHERE c.column_id = i.sup_column AND c.table_id IN (SELECT unnest(changed_tables));
     DELETE FROM coret.inclusion AS i USING coret.catalog_column AS sub, coret.catalog_column AS sup
@@ -183,4 +204,4 @@ BEGIN ATOMIC
     SELECT count(*) FROM stored;
 END;
 COMMENT ON FUNCTION coret.refresh_inclusions(bigint[], bigint[]) IS
-    'Renew coret.inclusion for some changed tables; due_tables holds these and every other table that is still to be renewed. Returns the number of pairs stored.';
+    'Renew coret.inclusion for some changed tables; due_tables holds every table that is renewed in the same run, these included. Returns the number of pairs stored.';

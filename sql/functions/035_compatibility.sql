@@ -18,23 +18,30 @@ RETURN (0.5 * greatest(0, least(1, 1 - coalesce(cosine_distance, 1))) + 0.5 * wo
 COMMENT ON FUNCTION coret.header_similarity(float8, real) IS
     '0.5 * cosine of two header embeddings (clamped to 0..1; 0 where one is missing) + 0.5 * overlap coefficient of the header words.';
 
-CREATE OR REPLACE FUNCTION coret.scored_pairs(own_tables bigint[], other_tables bigint[] DEFAULT '{}', least_score real DEFAULT 0)
+CREATE OR REPLACE FUNCTION coret.scored_pairs(own_tables bigint[], other_tables bigint[] DEFAULT NULL, least_score real DEFAULT 0)
 RETURNS TABLE (sub_table bigint, sup_table bigint, sub_column bigint, sup_column bigint, score real, jaccard real, header_similarity real,
                sub_is_unique boolean, sup_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH side AS MATERIALIZED (
         -- With their vectors: to look these up pair by pair would take most of the time.
-        SELECT g.*, e.embedding, asked.is_own
-        FROM (SELECT unnest(own_tables) AS table_id, true AS is_own UNION ALL SELECT unnest(other_tables), false) AS asked
+        SELECT g.*, e.embedding, asked.is_own, asked.is_other
+        FROM (SELECT t.table_id, bool_or(t.is_own) AS is_own, NOT bool_and(t.is_own) AS is_other
+              FROM (SELECT unnest(own_tables) AS table_id, true AS is_own UNION ALL SELECT unnest(coalesce(other_tables, own_tables)), false) AS t
+              GROUP BY t.table_id) AS asked
         JOIN coret.gate_column AS g USING (table_id)
         LEFT JOIN coret.column_embedding AS e
             ON e.model_id = (SELECT m.model_id FROM coret.embedding_model AS m WHERE m.is_active) AND e.column_id = g.column_id
     ),
     included AS MATERIALIZED (
-        SELECT i.sub_column, i.sup_column FROM side AS s JOIN coret.inclusion AS i ON i.sub_column = s.column_id WHERE s.is_own
+        -- LATERAL and OFFSET 0: by index, also where the planner takes the columns for more than they are.
+        SELECT i.sub_column, i.sup_column
+        FROM side AS s CROSS JOIN LATERAL (SELECT * FROM coret.inclusion AS x WHERE x.sub_column = s.column_id OFFSET 0) AS i
+        WHERE s.is_own
         UNION
-        SELECT i.sub_column, i.sup_column FROM side AS s JOIN coret.inclusion AS i ON i.sup_column = s.column_id WHERE s.is_own
+        SELECT i.sub_column, i.sup_column
+        FROM side AS s CROSS JOIN LATERAL (SELECT * FROM coret.inclusion AS x WHERE x.sup_column = s.column_id OFFSET 0) AS i
+        WHERE s.is_own
     ),
     passing AS (
         -- In an interval the range alone tells: such pairs are never stored.
@@ -43,16 +50,16 @@ BEGIN ATOMIC
                sub.is_sampled OR sup.is_sampled AS is_sampled, sub.header_hashes AS sub_hashes, sup.header_hashes AS sup_hashes,
                sub.embedding AS sub_embedding, sup.embedding AS sup_embedding
         FROM side AS sub JOIN side AS sup ON sup.compared_as = sub.compared_as
-        WHERE sub.is_own
+        WHERE sub.is_own AND sup.is_other
           AND sup.is_interval AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
           AND sub.table_id <> sup.table_id AND (sub.is_unique OR sup.is_unique)
           AND (sub.distinct_count < sup.distinct_count OR sub.distinct_count = sup.distinct_count AND sub.column_id < sup.column_id)
         UNION ALL
-        -- The same, seen from the other side.
+        -- The same seen from the other side, where that is another.
         SELECT sub.table_id, sup.table_id, sub.column_id, sup.column_id, sub.distinct_count, sup.distinct_count, sub.is_unique, sup.is_unique,
                sub.is_sampled OR sup.is_sampled, sub.header_hashes, sup.header_hashes, sub.embedding, sup.embedding
         FROM side AS sub JOIN side AS sup ON sup.compared_as = sub.compared_as
-        WHERE NOT sub.is_own AND sup.is_own
+        WHERE sub.is_other AND sup.is_own AND NOT (sub.is_own AND sup.is_other)
           AND sup.is_interval AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
           AND sub.table_id <> sup.table_id AND (sub.is_unique OR sup.is_unique)
           AND (sub.distinct_count < sup.distinct_count OR sub.distinct_count = sup.distinct_count AND sub.column_id < sup.column_id)
@@ -62,27 +69,27 @@ BEGIN ATOMIC
         FROM included AS i
         JOIN side AS sub ON sub.column_id = i.sub_column
         JOIN side AS sup ON sup.column_id = i.sup_column
-        -- No "=": the planner would pair all columns of a kind before it looks at what is included.
-        WHERE sub.compared_as IS NOT DISTINCT FROM sup.compared_as AND (sub.is_unique OR sup.is_unique)
+        WHERE (sub.is_own AND sup.is_other OR sub.is_other AND sup.is_own) AND (sub.is_unique OR sup.is_unique)
+          -- No "=": the planner would pair all columns of a kind before it looks at what is included.
+          AND sub.compared_as IS NOT DISTINCT FROM sup.compared_as
+    ),
+    -- OFFSET 0 keeps what is computed in a step from being computed anew at every mention.
+    matched AS (
+        -- Of a set inside another, Jaccard is the smaller count over the larger; estimated counts may exceed each other.
+        SELECT p.*, least(1, p.sub_count::float8 / p.sup_count)::real AS jaccard FROM passing AS p OFFSET 0
     ),
     overlapping AS (
-        -- OFFSET 0 keeps what is computed here from being computed at every mention.
-        SELECT p.*, coret.word_overlap(p.sub_hashes, p.sup_hashes) AS overlap
-        -- Of a set inside another, Jaccard is the smaller count over the larger (where counts are estimates, at most 1).
-        FROM (SELECT *, least(1, sub_count::float8 / sup_count)::real AS jaccard FROM passing OFFSET 0) AS p
-        -- score = 0.5 * jaccard + 0.25 * cosine + 0.25 * overlap, and neither of the latter two is above 1.
-        WHERE 0.5 * p.jaccard + 0.5 >= least_score - 1e-6
-        OFFSET 0
+        SELECT m.*, coret.word_overlap(m.sub_hashes, m.sup_hashes) AS overlap FROM matched AS m
+        -- The score is 0.5 * jaccard + 0.25 * cosine + 0.25 * overlap, and neither of the latter exceeds 1. (1e-6: rounding.)
+        WHERE 0.5 * m.jaccard + 0.5 >= least_score - 1e-6 OFFSET 0
     ),
-    similar_headers AS (
-        SELECT o.*, coret.header_similarity(o.sub_embedding <=> o.sup_embedding, o.overlap) AS header_similarity
-        FROM overlapping AS o
-        -- Nor is a vector looked at that can't lift the score that far. (1e-6: rounding.)
-        WHERE 0.5 * o.jaccard + 0.25 + 0.25 * o.overlap >= least_score - 1e-6
-        OFFSET 0
+    compared AS (
+        SELECT o.*, coret.header_similarity(o.sub_embedding <=> o.sup_embedding, o.overlap) AS header_similarity FROM overlapping AS o
+        -- No vector is looked at that can't lift the score that far.
+        WHERE 0.5 * o.jaccard + 0.25 + 0.25 * o.overlap >= least_score - 1e-6 OFFSET 0
     ),
     scored AS (
-        SELECT *, (0.5 * jaccard + 0.5 * header_similarity)::real AS score FROM similar_headers OFFSET 0
+        SELECT c.*, (0.5 * c.jaccard + 0.5 * c.header_similarity)::real AS score FROM compared AS c OFFSET 0
     )
     SELECT s.sub_table, s.sup_table, s.sub_column, s.sup_column, s.score, s.jaccard, s.header_similarity,
            s.sub_is_unique, s.sup_is_unique, s.is_sampled
@@ -91,9 +98,9 @@ BEGIN ATOMIC
       AND (s.sub_column, s.sup_column) NOT IN (SELECT r.column_a, r.column_b FROM coret.rejected_columns AS r);
 END;
 COMMENT ON FUNCTION coret.scored_pairs(bigint[], bigint[], real) IS
-    'Column pairs that pass the gate (one side unique, sub''s distinct values included in sup''s), with their score, between two of own_tables or one of them and one of other_tables; without those that score less than least_score or that people rejected.';
+    'Column pairs between tables of two sets (NULL: the same one; else without a table in common) that pass the gate (one side unique, sub''s distinct values included in sup''s), with their score; without those that score less than least_score or that people rejected.';
 
-CREATE OR REPLACE FUNCTION coret.best_pairs(own_tables bigint[], other_tables bigint[], least_score real)
+CREATE OR REPLACE FUNCTION coret.best_pairs(own_tables bigint[], other_tables bigint[] DEFAULT NULL, least_score real DEFAULT 0)
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
@@ -114,40 +121,49 @@ BEGIN ATOMIC
     FROM best AS b;
 END;
 COMMENT ON FUNCTION coret.best_pairs(bigint[], bigint[], real) IS
-    'The best pair of columns of every two tables of which one is of own_tables and the other of these or other_tables, where it scores at least least_score.';
+    'Of coret.scored_pairs the best of every two tables.';
 
 CREATE OR REPLACE FUNCTION coret.compatible_among(table_ids bigint[])
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT * FROM coret.best_pairs(table_ids, '{}', 0);
+    SELECT * FROM coret.best_pairs(table_ids);
 END;
 COMMENT ON FUNCTION coret.compatible_among(bigint[]) IS
     'The compatibility of every two of some tables, computed now from facts and inclusions: also what lies below the floor of what is stored.';
 
 CREATE OR REPLACE FUNCTION coret.refresh_compatibility(changed_tables bigint[], later_tables bigint[] DEFAULT '{}') RETURNS bigint
-LANGUAGE sql VOLATILE STRICT
--- The columns of the whole pool, with their vectors, pass through each batch.
-SET work_mem = '64MB'
-BEGIN ATOMIC
+LANGUAGE plpgsql VOLATILE STRICT AS $$
+DECLARE
+    least_score real := (SELECT s.score_floor FROM coret.compatibility_setting AS s);
+    others bigint[];
+    stored bigint := 0;
+    found_rows bigint;
+BEGIN
     DELETE FROM coret.compatibility AS c USING unnest(changed_tables) AS changed(table_id)
     WHERE c.table_a = changed.table_id AND NOT EXISTS (SELECT FROM unnest(later_tables) AS l(table_id) WHERE l.table_id = c.table_b);
     DELETE FROM coret.compatibility AS c USING unnest(changed_tables) AS changed(table_id)
     WHERE c.table_b = changed.table_id AND NOT EXISTS (SELECT FROM unnest(later_tables) AS l(table_id) WHERE l.table_id = c.table_a);
-    WITH stored AS (
+    -- With each other, then with the rest of the pool, so many tables at a time that memory stays
+    -- small however large the pool is.
+    FOR others IN
+        SELECT NULL
+        UNION ALL
+        SELECT array_agg(t.table_id)
+        FROM (SELECT r.table_id, row_number() OVER (ORDER BY r.table_id) AS place
+              FROM (SELECT t.table_id FROM coret.catalog_table AS t
+                    EXCEPT SELECT unnest(changed_tables) EXCEPT SELECT unnest(later_tables)) AS r) AS t
+        GROUP BY t.place / 1000
+    LOOP
         INSERT INTO coret.compatibility (table_a, table_b, column_a, column_b, score, jaccard,
             header_similarity, a_in_b, b_in_a, a_is_unique, b_is_unique, is_sampled)
-        SELECT b.*
-        FROM coret.best_pairs(
-            changed_tables,
-            array(SELECT t.table_id FROM coret.catalog_table AS t
-                  EXCEPT SELECT unnest(changed_tables) EXCEPT SELECT unnest(later_tables)),
-            (SELECT s.score_floor FROM coret.compatibility_setting AS s)) AS b
-        RETURNING 1
-    )
-    SELECT count(*) FROM stored;
-END;
+        SELECT b.* FROM coret.best_pairs(changed_tables, others, least_score) AS b;
+        GET DIAGNOSTICS found_rows = ROW_COUNT;
+        stored := stored + found_rows;
+    END LOOP;
+    RETURN stored;
+END $$;
 COMMENT ON FUNCTION coret.refresh_compatibility(bigint[], bigint[]) IS
     'Renew compatibility for every pair with a side in changed_tables, but for pairs with later_tables, which are renewed in their turn. Returns the number of pairs stored.';
 

@@ -21,6 +21,10 @@ removed AS (
       AND NOT EXISTS (SELECT FROM matched AS m WHERE m.table_id = t.table_id)
     RETURNING t.table_id
 ),
+-- No foreign key does it.
+removed_pair AS (
+    DELETE FROM coret.compatibility AS c USING removed AS r WHERE r.table_id IN (c.table_a, c.table_b)
+),
 updated AS (
     UPDATE coret.catalog_table AS t
     SET table_oid = m.table_oid, schema_name = m.schema_name, table_name = m.table_name, kind = m.kind,

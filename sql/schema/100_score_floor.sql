@@ -5,8 +5,11 @@
 DROP INDEX coret.compatibility_column_a, coret.compatibility_column_b;
 ALTER TABLE coret.compatibility
     DROP COLUMN evidence,
-    -- A column goes with its table's definition, and then its pairs are renewed; to check that for
-    -- each of millions of pairs took nearly half of the time of storing them.
+    -- A check of each of millions of pairs took as long as scoring and storing them. A table's pairs
+    -- go with it (sql/queries/sync_catalog.sql); a column goes with its table's definition, and then
+    -- the pairs are renewed. Whoever reads pairs joins the catalog.
+    DROP CONSTRAINT compatibility_table_a_fkey,
+    DROP CONSTRAINT compatibility_table_b_fkey,
     DROP CONSTRAINT compatibility_column_a_fkey,
     DROP CONSTRAINT compatibility_column_b_fkey;
 COMMENT ON TABLE coret.compatibility IS 'Pairs of tables with a column pair that passes the gate (one side unique, one side''s distinct values included in the other''s) and a score above the floor of coret.compatibility_setting: the best pair and its score. coret.compatible_among computes the others at any time.';

@@ -13,7 +13,7 @@ Scores = dict[frozenset[int], float]
 
 def _pool(connection: psycopg.Connection, rng: random.Random, tables: int) -> Scores:
     """Fill catalog and compatibility by hand: random scores between random pairs."""
-    connection.execute("TRUNCATE coret.catalog_table CASCADE")
+    connection.execute("TRUNCATE coret.catalog_table, coret.compatibility CASCADE")
     ids = []
     for number in range(tables):
         row = connection.execute(

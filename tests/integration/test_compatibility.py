@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
 from itertools import combinations
+from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from psycopg import sql
 
 from coret_pg import Coret
@@ -164,7 +170,7 @@ def test_the_gate_equals_brute_force(dsn: str, seed: int) -> None:
                 while todo:
                     # In batches of any size, and once in a while some of it again.
                     size = rng.randint(1, len(todo))
-                    renew_inclusions(connection, todo[:size], todo)
+                    renew_inclusions(connection, todo[:size], table_ids)
                     todo = todo[size:]
                     if rng.random() < 0.3:
                         again = rng.sample(table_ids, 1)
@@ -231,3 +237,180 @@ def test_the_best_pair_and_its_score(dsn: str) -> None:
     assert score == pytest.approx(0.5 * jaccard + 0.5 * header)
     # Two words shared of {customer, id} and {orders, customer, id}, so the overlap is 1.
     assert 0.75 < header <= 1
+
+
+# A table as it is to be: its columns by name, each of one type and with some values.
+_INTEGERS = st.one_of(
+    st.builds(lambda start, count: list(range(start, start + count)), st.integers(0, 3), st.integers(0, 9)),
+    st.lists(st.integers(0, 9), max_size=9),
+)  # fmt: skip
+_COLUMN = st.one_of(
+    st.tuples(st.just("integer"), _INTEGERS),
+    st.tuples(st.just("text"), st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=9)),
+)
+_TABLE = st.dictionaries(st.sampled_from(["id", "code", "owner_id"]), _COLUMN, min_size=1)
+_NUMBER = st.integers(0, 5)
+_CHANGE = st.one_of(
+    st.tuples(st.just("make"), _NUMBER, _TABLE),
+    st.tuples(st.just("drop"), _NUMBER, st.just({})),
+    st.tuples(st.just("rename"), _NUMBER, st.just({})),
+    st.tuples(st.just("rename column"), _NUMBER, st.just({})),
+    st.tuples(st.just("drop column"), _NUMBER, st.just({})),
+    st.tuples(st.just("refill"), _NUMBER, st.just({})),
+)
+
+
+def _change(
+    connection: psycopg.Connection,
+    kind: str,
+    number: int,
+    made: dict[str, tuple[str, list[object]]],
+) -> None:
+    """Change one table of the pool, if it is there; its name may be a later one."""
+    found = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'pool'::regnamespace AND relkind = 'r' ORDER BY relname OFFSET %s LIMIT 1",
+        [number],
+    ).fetchone()
+    if kind == "make":
+        columns = sql.SQL(", ").join(
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(type_name))  # type: ignore[arg-type]
+            for name, (type_name, _) in made.items()
+        )
+        table = sql.Identifier("pool", f"made_{number}")
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+        connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, columns))
+        for name, (_, values) in made.items():
+            for value in values:
+                connection.execute(
+                    sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
+                        table, sql.Identifier(name), sql.Literal(value)
+                    )
+                )
+        return
+    if found is None:
+        return
+    table = sql.Identifier("pool", found[0])
+    columns_left = connection.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = format('pool.%%I', %s::text)::regclass AND attnum > 0 AND NOT attisdropped",
+        [found[0]],
+    ).fetchall()
+    if kind == "drop":
+        connection.execute(sql.SQL("DROP TABLE {}").format(table))
+    elif kind == "rename":
+        connection.execute(
+            sql.SQL("ALTER TABLE {} RENAME TO {}").format(table, sql.Identifier(f"{found[0]}_old"))
+        )
+    elif kind == "refill":
+        # In another file: statistics of changed rows arrive late.
+        connection.execute(
+            sql.SQL(
+                "CREATE TEMP TABLE kept AS SELECT * FROM {table}; TRUNCATE {table};"
+                "INSERT INTO {table} SELECT * FROM kept LIMIT 2; DROP TABLE kept"
+            ).format(table=table)
+        )
+    elif kind == "rename column" and columns_left:
+        connection.execute(
+            sql.SQL("ALTER TABLE {} RENAME {} TO {}").format(
+                table, sql.Identifier(columns_left[0][0]), sql.Identifier(f"{columns_left[0][0]}_x")
+            )
+        )
+    elif kind == "drop column" and len(columns_left) > 1:
+        connection.execute(
+            sql.SQL("ALTER TABLE {} DROP {}").format(table, sql.Identifier(columns_left[0][0]))
+        )
+
+
+_STORED = """
+SELECT 'inclusion', sub_column, sup_column, NULL, NULL, NULL, NULL FROM coret.inclusion
+UNION ALL SELECT 'score', table_a, table_b, column_a, column_b, score, jaccard FROM coret.compatibility
+"""
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(_TABLE, min_size=3, max_size=6),
+    st.lists(st.lists(_CHANGE, min_size=1, max_size=3), min_size=1, max_size=3),
+)
+def test_any_refreshes_come_to_what_a_full_one_does(
+    dsn: str,
+    tables: list[dict[str, tuple[str, list[object]]]],
+    changes: list[list[tuple[str, int, dict[str, tuple[str, list[object]]]]]],
+) -> None:
+    with (
+        Coret(dsn) as coret,
+        psycopg.connect(dsn, autocommit=True) as connection,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        # Several batches, two at a time.
+        patched.setattr("coret_pg.offline.refresh._INCLUSION_BATCH", 2)
+        patched.setattr("coret_pg.offline.refresh._COMPATIBILITY_BATCH", 2)
+        coret.init()
+        connection.execute("DROP SCHEMA IF EXISTS pool CASCADE; CREATE SCHEMA pool")
+        # So that the pool is never empty.
+        connection.execute("CREATE TABLE pool.zz AS SELECT 1 AS id")
+        for number, table in enumerate(tables):
+            _change(connection, "make", number, table)
+        coret.refresh()
+        for some in changes:
+            for kind, number, made in some:
+                _change(connection, kind, number, made)
+            coret.refresh()
+        renewed = set(connection.execute(_STORED).fetchall())
+        connection.execute("TRUNCATE coret.inclusion, coret.compatibility")
+        coret.refresh(full=True)
+        assert renewed == set(connection.execute(_STORED).fetchall())
+
+
+def _as_loaded(type_name: str, value: object) -> object:
+    """A value of a SQLite file as it compares once it is loaded as a type."""
+    if type_name == "bigint":
+        return int(str(value))
+    if type_name.startswith("numeric"):
+        number = Decimal(str(value))
+        return int(number) if number == int(number) else number.normalize()
+    return str(value)
+
+
+def test_spider_dev_equals_sets_read_from_its_files(dsn: str, bench_data: Path) -> None:
+    folder = bench_data / "spider" / "databases" / "dev"
+    with Coret(dsn) as coret, psycopg.connect(dsn) as connection:
+        coret.load(folder, keys=False)
+        coret.init()
+        with coret.database.session(autocommit=True) as session:
+            source = PostgresSource(coret.database, 1)
+            table_ids = _profile_all(session, source)
+            source.close()
+            renew_inclusions(session, table_ids, table_ids)
+        loaded = connection.execute(
+            "SELECT schema_name, table_name, column_name, type_name, type_family, column_id"
+            " FROM coret.catalog_column JOIN coret.catalog_table USING (table_id) WHERE type_family IS NOT NULL"
+        ).fetchall()
+        found = {
+            frozenset(pair): jaccard
+            for *pair, jaccard in connection.execute(
+                "SELECT sub_column, sup_column, jaccard FROM coret.scored_pairs(%s)", [table_ids]
+            )
+        }
+    columns = {}
+    for schema, table, column, type_name, family, column_id in loaded:
+        with closing(sqlite3.connect(folder / f"{schema}.sqlite")) as file:
+            file.text_factory = lambda text: text.decode("utf-8", "replace")
+            rows = file.execute(f'SELECT "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL')  # noqa: S608
+            values = [_as_loaded(type_name, value) for (value,) in rows]
+        if family == "decimal" and all(isinstance(value, int) for value in values):
+            family = "integer"
+        columns[column_id] = ((schema, table), family, values, set(values))
+    expected = {}
+    for (a, (table_a, family_a, list_a, set_a)), (
+        b,
+        (table_b, family_b, list_b, set_b),
+    ) in combinations(columns.items(), 2):
+        if table_a == table_b or family_a != family_b or not set_a or not set_b:
+            continue
+        unique = len(set_a) == len(list_a) or len(set_b) == len(list_b)
+        if unique and (set_a <= set_b or set_b <= set_a):
+            expected[frozenset((a, b))] = len(set_a & set_b) / len(set_a | set_b)
+    assert len(expected) > 2_000
+    assert found == pytest.approx(expected)
