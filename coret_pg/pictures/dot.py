@@ -40,11 +40,13 @@ def _box(table: PictureTable) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_printable(text)) or " "
+    # Graphviz replaces \N and its like in any label, \N by the name of the node.
+    return escape(_printable(text)).replace("\\", "\\\\") or " "
 
 
 def _quoted(text: str) -> str:
-    escaped = _printable(text).replace("\\", "\\\\").replace('"', '\\"')
+    # Graphviz reads &lt; and its like in any label.
+    escaped = _printable(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 

@@ -1,10 +1,16 @@
 """A join graph as a Mermaid entity relationship diagram."""
 
+import re
+
 from coret_pg.pictures.graph import Picture
 
 _LINES = {"1:1": ("|o", "||"), "N:1": ("}o", "||"), "1:N": ("||", "o{"), "N:M": ("}o", "o{")}
-# What may not stand in a quoted text of a diagram, as Mermaid's own entities.
-_ENTITIES = str.maketrans({'"': "#quot;", "%": "#37;", "\\": "#92;", "#": "#35;", "`": "#96;"})
+# What ends a quoted text, or is read as Mermaid's, HTML's, Markdown's or TeX's own.
+_ENTITIES = {ord(c): f"#{ord(c)};" for c in '"%\\#`&<>*$~:'}
+# Mermaid takes any line with `direction TB` in it, quoted or not, for a direction.
+_DIRECTION = re.compile(r"(direction)\s", re.IGNORECASE)
+# Markdown's emphasis; within a word an underscore is only itself.
+_EMPHASIS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 
 
 def as_mermaid(picture: Picture) -> str:
@@ -20,5 +26,8 @@ def as_mermaid(picture: Picture) -> str:
 
 
 def _quoted(text: str) -> str:
-    printable = "".join(c if c.isprintable() else " " for c in text).strip() or " "
-    return f'"{printable.translate(_ENTITIES)}"'
+    # Mermaid parses a blank name, but fails to draw it.
+    printable = "".join(c if c.isprintable() else " " for c in text).strip() or "?"
+    escaped = _DIRECTION.sub(r"\1#32;", printable.translate(_ENTITIES))
+    escaped = _EMPHASIS.sub("#95;", escaped)
+    return f'"{escaped}"'

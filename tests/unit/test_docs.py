@@ -21,7 +21,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 CODE = re.compile(r"`[^`\n]+`")
 VARIABLE = re.compile(r"\bCORET_[A-Z0-9_]*[A-Z0-9]")
-COMMAND = re.compile(r"^(?:\$ )?coret ([a-z]+)")
+COMMAND = re.compile(r"^(?:\$ )?coret ([a-z-]+)")
 
 
 def title(page: Path) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import html
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from itertools import combinations, pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coret_pg.pictures import Picture, PictureJoin, PictureTable, as_dot, as_mermaid, as_svg
 from coret_pg.pictures.layout import lay_out
@@ -25,6 +31,11 @@ HOSTILE = [
     "`tick`",
     "]]>",
     "--",
+    "direction TB",
+    r"\N",
+    "__init__",
+    "",
+    "\x00\ud800\ufffe",
 ]
 
 
@@ -107,6 +118,114 @@ def test_any_name_can_be_drawn(draw):
         assert not re.search(r"[%\\]", drawn)
     else:
         assert all(len(re.findall(r'(?<!\\)"', line)) % 2 == 0 for line in drawn.splitlines())
+
+
+def shown(text):
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(), min_size=1, max_size=5, unique=True))
+def test_names_are_read_back_as_they_are(names):
+    joins = tuple(PictureJoin(a, (b,), b, (a,), "1:N", 0.5, True) for a, b in pairwise(names))
+    whole = Picture("t", tuple(PictureTable(name, (name,)) for name in names), joins)
+    quoted = re.findall(r't\d+\["([^"]*)"\]', as_mermaid(whole))
+    decoded = [re.sub(r"#(\d+);", lambda m: chr(int(m[1])), text) for text in quoted]
+    assert decoded == [shown(name).strip() or "?" for name in names]
+    bold = [html.unescape(text) for text in re.findall(r"<b>(.*?)</b>", as_dot(whole))]
+    assert [text.replace("\\\\", "\\") for text in bold] == [shown(name) or " " for name in names]
+    drawn = [
+        t.text or "" for t in parsed(as_svg(whole)).iter(f"{SVG}text") if t.get("class") == "name"
+    ]
+    assert sorted(drawn) == sorted(map(shown, names))
+
+
+def test_mermaid_takes_no_name_for_its_own_words():
+    drawn = as_mermaid(
+        picture(alone=["direction TB", "DIRECTION\tlr", "_id", "snake_case", "<b>&"])
+    )
+    assert drawn.splitlines()[1:] == [
+        '    t1["direction#32;TB"]',
+        '    t2["DIRECTION#32;lr"]',
+        '    t3["#95;id"]',
+        '    t4["snake_case"]',
+        '    t5["#60;b#62;#38;"]',
+    ]
+
+
+def test_dot_replaces_nothing_in_names():
+    drawn = as_dot(picture(join(r"\N", "&lt;", columns=("&lt;",))))
+    assert r"<b>\\N</b>" in drawn
+    assert 'label="N:1  &amp;lt; = &amp;lt; (0.93)"' in drawn
+
+
+def test_a_join_of_several_columns_is_one_path_with_a_curve_each():
+    keys = join("a.x", "a.y", columns=("k1", "k2"))
+    whole = Picture("t", tuple(PictureTable(n, ("k1", "k2")) for n in ("a.x", "a.y")), (keys,))
+    (path,) = parsed(as_svg(whole)).iter(f"{SVG}path")
+    boxes, _, _ = lay_out(whole)
+    starts = re.findall(r"M ([0-9.]+) ([0-9.]+)", path.get("d"))
+    assert [float(y) for _, y in starts] == [boxes["a.x"].row_y(k) for k in ("k1", "k2")]
+
+
+def test_joins_within_a_column_of_boxes_stay_in_the_picture_and_off_the_boxes():
+    long = "s.b_" + "long_" * 12
+    whole = picture(
+        *(join("s.hub", name) for name in ("s.a", long, "s.c", "s.d")),
+        join("s.a", "s.c"), join("s.a", "s.d"), join("s.hub", "s.hub", columns=("name",)),
+    )  # fmt: skip
+    boxes, width, _ = lay_out(whole)
+    for path, drawn in zip(parsed(as_svg(whole)).iter(f"{SVG}path"), whole.joins, strict=True):
+        left, right = boxes[drawn.left], boxes[drawn.right]
+        x1, y1, out, _, _, _, x2, y2 = map(float, re.findall(r"[0-9.]+", path.get("d")))
+        if left.layer == right.layer:
+            edge = max(b.x + b.width for b in boxes.values() if b.layer == left.layer)
+            assert x1 == pytest.approx(edge, abs=0.1)
+            assert x2 == pytest.approx(edge, abs=0.1)
+            assert out < width
+            assert y1 != y2
+
+
+def test_labels_of_joins_do_not_meet():
+    names = ("ship_id", "bill_id", "home_id")
+    joins = [
+        PictureJoin("s.orders", (n,), "s.addresses", ("id",), "N:1", 0.93, True) for n in names
+    ]
+    tables = (PictureTable("s.orders", names), PictureTable("s.addresses", ("id",)))
+    drawn = parsed(as_svg(Picture("t", tables, tuple(joins)))).iter(f"{SVG}text")
+    places = [(float(t.get("x")), float(t.get("y"))) for t in drawn if t.text == "0.93"]
+    assert len(places) == len(joins)
+    assert all(abs(a[0] - b[0]) >= 24 or abs(a[1] - b[1]) >= 10 for a, b in combinations(places, 2))
+
+
+def test_wide_characters_have_room():
+    narrow, wide = (lay_out(picture(alone=[name]))[0][name].width for name in ("a" * 20, "日" * 20))
+    assert wide > 1.8 * narrow
+
+
+def test_pictures_are_the_same_whatever_the_hash_seed():
+    program = """
+import random
+from coret_pg.pictures import *
+r = random.Random(7)
+tables = tuple(PictureTable(f"t{n}", ("a", "b")) for n in range(40))
+for _ in range(40):
+    joins = tuple(
+        PictureJoin(f"t{r.randrange(40)}", ("a",), f"t{r.randrange(40)}", ("b",), "N:1", 0.5, True)
+        for _ in range(80)
+    )
+    for draw in (as_mermaid, as_dot, as_svg):
+        print(draw(Picture("t", tables, joins)))
+"""
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    )  # fmt: skip
+    assert first
+    assert first == second
 
 
 def test_boxes_never_overlap_and_joins_end_at_them():
