@@ -9,7 +9,8 @@ from xml.sax.saxutils import escape
 from coret_pg.pictures.graph import Picture, PictureJoin
 from coret_pg.pictures.layout import HEAD, PADDING, ROW, Box, lay_out
 
-# A label has a rim in the colour of the ground: it can be read where lines run below it.
+# A label has a rim in the colour of the ground: it can be read where lines run below it. The rim is
+# a text of its own, since not every program knows paint-order.
 _STYLE = """
     text { font: 12px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1f2933; }
     .name { font-weight: bold; fill: #ffffff; }
@@ -17,14 +18,15 @@ _STYLE = """
     .box { fill: #f7f9fb; stroke: #33608c; }
     .join { fill: none; stroke: #7b8794; stroke-width: 1.5; }
     .inferred { stroke-dasharray: 6 4; }
-    .label { font-size: 10px; fill: #3e4c59; text-anchor: middle;
-             paint-order: stroke; stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round; }
+    .label, .rim { font-size: 10px; fill: #3e4c59; text-anchor: middle; }
+    .rim { fill: #ffffff; stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round; }
     .ground { fill: #ffffff; }
     @media (prefers-color-scheme: dark) {
         text { fill: #e4e7eb; }
         .box { fill: #1f2933; stroke: #33608c; }
         .join { stroke: #9aa5b1; }
-        .label { fill: #cbd2d9; stroke: #12181f; }
+        .label { fill: #cbd2d9; }
+        .rim { fill: #12181f; stroke: #12181f; }
         .ground { fill: #12181f; }
     }
 """
@@ -135,12 +137,17 @@ def _labels(picture: Picture, curves: list[list[_Curve]], boxes: dict[str, Box])
             at_ends.setdefault(place, {})[text] = None
     for (x, y), texts in at_ends.items():
         taken.append((x, y))
-        yield _words("label", x, y, ",".join(sorted(texts)))
+        yield from _label(x, y, ",".join(sorted(texts)))
     for join, ways in zip(picture.joins, curves, strict=True):
         spots = [_on_curve(ways[0], place) for place in _PLACES]
         x, y = next((spot for spot in spots if _is_free(spot, taken)), spots[0])
         taken.append((x, y))
-        yield _words("label", x, y, f"{join.confidence:.2f}")
+        yield from _label(x, y, f"{join.confidence:.2f}")
+
+
+def _label(x: float, y: float, text: str) -> Iterator[str]:
+    yield _words("rim", x, y, text)
+    yield _words("label", x, y, text)
 
 
 def _is_free(spot: tuple[float, float], taken: list[tuple[float, float]]) -> bool:
