@@ -112,13 +112,16 @@ CREATE OR REPLACE FUNCTION coret.shared_keys(child bigint, parent bigint)
 RETURNS TABLE (compared bigint, shared bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT count(*), count(x.key)
+    SELECT count(*), count(*) FILTER (WHERE CASE WHEN p.is_interval THEN own.key BETWEEN p.min_key AND p.max_key
+                                                 ELSE p.keys[width_bucket(own.key, p.keys)] = own.key END)
     FROM coret.compared_keys(child) AS c
-    JOIN coret.compared_keys(parent) AS p ON p.key_kind = c.key_kind
+    JOIN (SELECT f.key_kind, f.sample_shift, f.is_interval, f.min_key, f.max_key, k.keys || '{}'::bigint[] AS keys
+          FROM coret.column_profile AS f LEFT JOIN coret.column_keys AS k USING (column_id)
+          WHERE f.column_id = parent OFFSET 0) AS p ON p.key_kind = c.key_kind
     CROSS JOIN LATERAL unnest(c.keys) AS own(key)
-    LEFT JOIN LATERAL (SELECT DISTINCT unnest(p.keys) AS key) AS x ON x.key = own.key
     -- Of two sketches only what both would hold can be compared.
-    WHERE hashint8extended(own.key, 0) & ((1::bigint << greatest(c.sample_shift, p.sample_shift)) - 1) = 0;
+    WHERE c.sample_shift = 0 AND p.sample_shift = 0
+       OR hashint8extended(own.key, 0) & ((1::bigint << greatest(c.sample_shift, p.sample_shift)) - 1) = 0;
 END;
 COMMENT ON FUNCTION coret.shared_keys(bigint, bigint) IS
     'How many of the child column''s keys can be compared with the parent''s, and how many of these the parent has.';
@@ -148,7 +151,8 @@ BEGIN ATOMIC
           -- Where a count is estimated the included set may come out as the larger one.
           AND CASE WHEN (sub.sample_shift = 0 OR sub.is_unique) AND (sup.sample_shift = 0 OR sup.is_unique)
                    THEN (sub.distinct_count, sub.column_id) < (sup.distinct_count, sup.column_id)
-                   ELSE sub.distinct_count <= 1.1 * sup.distinct_count END
+                   ELSE sub.distinct_count <= 1.1 * sup.distinct_count
+                        AND (sub.distinct_count <> sup.distinct_count OR sub.column_id < sup.column_id) END
           AND sub.min_key >= sup.min_key AND sub.max_key <= sup.max_key
     )
     SELECT u.sub_column, g.sup_column
@@ -176,8 +180,9 @@ COMMENT ON FUNCTION coret.included_sketches(bigint[], bigint[]) IS
 CREATE OR REPLACE FUNCTION coret.refresh_inclusions(changed_tables bigint[], due_tables bigint[]) RETURNS bigint
 LANGUAGE sql VOLATILE STRICT
 SET work_mem = '64MB'
--- Estimates of what arrays hold are too rough to sort by.
+-- Estimates of what arrays hold are too rough to sort by, or to go through row by row.
 SET enable_mergejoin = off
+SET enable_nestloop = off
 BEGIN ATOMIC
     -- What the changed tables' columns hold of others, and what of theirs other tables hold that are
     -- not due themselves: those that are have been asked, or will be, as changed tables in their turn.

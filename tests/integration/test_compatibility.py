@@ -384,7 +384,7 @@ def test_sketches_find_what_all_keys_do(dsn: str) -> None:
     pairs = "SELECT sub_column, sup_column, jaccard, is_sampled FROM coret.scored_pairs(%s)"
     with Coret(dsn) as coret, psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA pool")
-        for number in range(24):
+        for number in range(36):
             # Multiples: of a set that isn't inside another a half at least is missing there.
             step, count = rng.choice([1, 1, 2, 4, 8, 3, 6]), rng.choice([60, 200, 800, 1500])
             value = rng.choice(["n", "'v' || n", "n / 2.0"])
@@ -400,7 +400,7 @@ def test_sketches_find_what_all_keys_do(dsn: str) -> None:
         renew_inclusions(connection, table_ids, table_ids)
         exact = connection.execute(pairs, [table_ids]).fetchall()
         columns = [r[0] for r in connection.execute("SELECT column_id FROM coret.column_profile")]
-        some = rng.sample(columns, 14)
+        some = rng.sample(columns, 22)
         for column_id in some:
             connection.execute(_SKETCH, {"column_id": column_id, "shift": rng.randint(1, 3)})
         sketched = {
