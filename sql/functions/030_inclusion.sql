@@ -33,7 +33,8 @@ BEGIN ATOMIC
     found AS (
         -- Of a column with few keys each is looked up among the ends.
         SELECT sup.column_id, e.key_kind, k.key, k.position
-        FROM sup JOIN coret.column_keys AS s ON s.column_id = sup.column_id
+        FROM sup
+        CROSS JOIN LATERAL (SELECT x.keys FROM coret.column_keys AS x WHERE x.column_id = sup.column_id OFFSET 0) AS s
         CROSS JOIN LATERAL unnest(s.keys) WITH ORDINALITY AS k(key, position)
         JOIN end_key AS e ON e.key = k.key
         WHERE sup.distinct_count <= 4 * sup.ends
@@ -83,7 +84,7 @@ BEGIN ATOMIC
     CROSS JOIN LATERAL (SELECT x.keys || '{}'::bigint[] AS keys
                         FROM coret.column_keys AS x WHERE x.column_id = g.sup_column OFFSET 0) AS larger
     CROSS JOIN LATERAL unnest(g.sub_columns, g.counts) AS u(column_id, keys)
-    JOIN coret.column_keys AS smaller ON smaller.column_id = u.column_id
+    CROSS JOIN LATERAL (SELECT x.keys, x.probes FROM coret.column_keys AS x WHERE x.column_id = u.column_id OFFSET 0) AS smaller
     -- A few probes settle most pairs that fail.
     WHERE NOT EXISTS (SELECT FROM (SELECT unnest(smaller.probes) AS key OFFSET 0) AS k
                       WHERE larger.keys[width_bucket(k.key, larger.keys)] IS DISTINCT FROM k.key)
@@ -162,7 +163,8 @@ BEGIN ATOMIC
     CROSS JOIN LATERAL (SELECT x.keys || '{}'::bigint[] AS keys
                         FROM coret.column_keys AS x WHERE x.column_id = g.sup_column OFFSET 0) AS larger
     CROSS JOIN LATERAL unnest(g.sub_columns, g.masks, g.intervals, g.min_keys, g.max_keys) AS u(sub_column, mask, is_interval, min_key, max_key)
-    LEFT JOIN coret.column_keys AS k ON k.column_id = u.sub_column
+    -- An interval keeps none.
+    LEFT JOIN LATERAL (SELECT x.keys FROM coret.column_keys AS x WHERE x.column_id = u.sub_column OFFSET 0) AS k ON true
     -- Three keys settle most pairs that fail; with fewer to compare nothing is proved.
     WHERE 3 = (SELECT count(*)
                FROM (SELECT s.key FROM (SELECT unnest(k.keys) AS key
