@@ -34,7 +34,7 @@ STEPS = ("snapshot", "profile", "purpose", "embedding", "inclusion", "compatibil
 _REFRESH_LOCK = (0x636F72, 1)
 _EMBEDDING_BATCH = 64
 # One pass over all keys serves a whole batch; a batch is what a killed run has to do again.
-_INCLUSION_BATCH = 500
+_INCLUSION_BATCH = 250
 _COMPATIBILITY_BATCH = 250
 _JOINS_BATCH = 100
 

@@ -181,10 +181,11 @@ COMMENT ON FUNCTION coret.included_sketches(bigint[], bigint[]) IS
 
 CREATE OR REPLACE FUNCTION coret.refresh_inclusions(changed_tables bigint[], due_tables bigint[]) RETURNS bigint
 LANGUAGE sql VOLATILE STRICT
-SET work_mem = '64MB'
 -- Estimates of what arrays hold are too rough to sort by, or to go through row by row.
 SET enable_mergejoin = off
 SET enable_nestloop = off
+-- Keys of columns that are fetched once needn't be kept.
+SET enable_memoize = off
 BEGIN ATOMIC
     -- What the changed tables' columns hold of others, and what of theirs other tables hold that are
     -- not due themselves: those that are have been asked, or will be, as changed tables in their turn.
