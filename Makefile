@@ -52,7 +52,7 @@ format: $(VENV)/.dev  ## Put the code into its form
 	$(BIN)/ruff format
 
 bench: $(VENV)/.dev  ## Measure retrieval on Spider dev (BENCH_DATA=folder of the data)
-	$(BIN)/python bench/spider_dev.py $(BENCH_DATA)
+	$(BIN)/python -m bench.spider_dev $(BENCH_DATA)
 
 $(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
 	$(PIP) install --require-hashes -r requirements/bench.txt
@@ -62,10 +62,10 @@ bench-joins: $(VENV)/.bench  ## Measure join discovery against other ways (JOINS
 	$(BIN)/python -m bench.join_discovery $(or $(JOINS),--tables 200)
 
 bench-keys: $(VENV)/.dev  ## Compare the joins found with the keys that databases declare
-	$(BIN)/python bench/join_quality.py $(BENCH_DATA)
+	$(BIN)/python -m bench.join_quality $(BENCH_DATA)
 
 bench-big-tables: $(VENV)/.dev  ## Profile tables of ten million rows (BIG: options, see bench/big_tables.py)
-	$(BIN)/python bench/big_tables.py $(BIG)
+	$(BIN)/python -m bench.big_tables $(BIG)
 
 docs: $(VENV)/.dev  ## Generate docs/reference from the code
 	$(BIN)/python docs/generate.py

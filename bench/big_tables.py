@@ -1,6 +1,6 @@
 """Profile tables of many rows, and see that memory doesn't grow with them.
 
-    python bench/big_tables.py [--tables 10] [--rows 10000000]
+    python -m bench.big_tables [--tables 10] [--rows 10000000]
 
 Makes unlogged tables (id, a foreign key of 1,000 values, a unique code, a date, an amount) in a
 database of its own (coret_bench_big) on the server that CORET_DSN or the libpq variables name,
@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import psycopg
-from psycopg import conninfo, sql
+from psycopg import sql
 
+from bench.databases import drop_database, make_database
+from bench.processes import cpu_seconds, status_mb
 from coret_pg import Coret
 from coret_pg.database.connection import Database
 from coret_pg.offline.catalog import read_tables, sync_catalog
@@ -29,6 +30,7 @@ from coret_pg.offline.profile import profile_table
 from coret_pg.offline.source import PostgresSource
 from coret_pg.settings import load_settings
 
+_DATABASE = "coret_bench_big"
 _FILL = """
 CREATE UNLOGGED TABLE {table} AS
 SELECT n AS id, (1 + n * 7919 % 1000)::int AS place_id,
@@ -54,11 +56,11 @@ def main() -> None:
     with Database(load_settings()) as server:
         for rows in (given.rows // 10, given.rows):
             with server.session(autocommit=True) as connection:
-                dsn = _make_database(connection)
+                dsn = make_database(connection, _DATABASE)
             sys.stdout.write(_measured(dsn, given.tables, rows) + "\n")
             sys.stdout.flush()
         with server.session(autocommit=True) as connection:
-            connection.execute("DROP DATABASE coret_bench_big WITH (FORCE)")
+            drop_database(connection, _DATABASE)
 
 
 def _measured(dsn: str, tables: int, rows: int) -> str:
@@ -80,17 +82,17 @@ def _measured(dsn: str, tables: int, rows: int) -> str:
             ids = [row[0] for row in connection.execute("SELECT table_id FROM coret.catalog_table")]
             reader = source.backend
             _forget_peak()
-            started, cpu = time.perf_counter(), _cpu_seconds(reader)
+            started, cpu = time.perf_counter(), cpu_seconds(reader)
             with _watched(reader) as peak:
                 for table in read_tables(connection, ids):
                     profile_table(connection, source, table)
-            seconds, cpu = time.perf_counter() - started, _cpu_seconds(reader) - cpu
+            seconds, cpu = time.perf_counter() - started, cpu_seconds(reader) - cpu
         sketches = connection.execute(
             "SELECT count(*) FROM coret.column_profile WHERE sample_shift > 0"
         ).fetchone()
     return (
         f"| {tables} | {rows:,} | {seconds:.0f} | {cpu:.0f} | {peak[0]:.0f} | "
-        f"{_kilobytes('self', 'VmHWM') / 1024:.0f} | {sketches[0] if sketches else 0} |"
+        f"{status_mb('self', 'VmHWM'):.0f} | {sketches[0] if sketches else 0} |"
     )
 
 
@@ -101,7 +103,7 @@ def _watched(pid: int) -> Iterator[list[float]]:
 
     def look() -> None:
         while not ended.wait(0.05):
-            peak[0] = max(peak[0], _kilobytes(str(pid), "RssAnon") / 1024)
+            peak[0] = max(peak[0], status_mb(pid, "RssAnon"))
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
@@ -110,29 +112,9 @@ def _watched(pid: int) -> Iterator[list[float]]:
     thread.join()
 
 
-def _kilobytes(pid: str, name: str) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
-
-
 def _forget_peak() -> None:
     # Linux: from here on VmHWM counts anew.
     Path("/proc/self/clear_refs").write_text("5")
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
-def _make_database(connection: psycopg.Connection) -> str:
-    for statement in ("DROP DATABASE IF EXISTS {} WITH (FORCE)", "CREATE DATABASE {}"):
-        connection.execute(sql.SQL(statement).format(sql.Identifier("coret_bench_big")))
-    return conninfo.make_conninfo(
-        connection.info.dsn,
-        dbname="coret_bench_big",
-        password=connection.info.password or None,
-    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compare the joins that coret believes with the keys that databases declare.
 
-    python bench/join_quality.py DATA [--pool spider-open ...]
+    python -m bench.join_quality DATA [--pool spider-open ...]
 
 DATA is the benchmark's folder. Each pool is loaded without its keys, refreshed, and its joins are
 compared with the keys the sources declare, as pairs of tables: no schema name and no declared key
@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from psycopg import conninfo, sql
+from psycopg import sql
 
+from bench.databases import make_database
 from coret_pg import Coret
 from coret_pg.database.connection import Database
 from coret_pg.settings import load_settings
@@ -85,7 +86,7 @@ def main() -> None:
         for pool in given.pool or POOLS:
             name = f"coret_bench_keys_{pool.replace('-', '_')}"
             with server.session(autocommit=True) as connection:
-                dsn = _make_database(connection, name)
+                dsn = make_database(connection, name)
             with Coret(dsn, score_floor=0) as coret:
                 declared = POOLS[pool](coret, given.data)
                 coret.init()
@@ -204,14 +205,6 @@ def _load_sqlite(coret: Coret, folder: Path) -> set[TablePair]:
                         frozenset((f"{schema}.{table.lower()}", f"{schema}.{key[2].lower()}"))
                     )
     return declared
-
-
-def _make_database(connection: psycopg.Connection, name: str) -> str:
-    for statement in ("DROP DATABASE IF EXISTS {} WITH (FORCE)", "CREATE DATABASE {}"):
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
-    return conninfo.make_conninfo(
-        connection.info.dsn, dbname=name, password=connection.info.password or None
-    )
 
 
 POOLS: Mapping[str, Loader] = {

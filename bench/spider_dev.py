@@ -1,6 +1,6 @@
 """Measure retrieval on Spider dev from its SQLite files: load, refresh, evaluate.
 
-    python bench/spider_dev.py DATA [--open]
+    python -m bench.spider_dev DATA [--open]
 
 DATA is the benchmark's folder: spider/databases/dev/*.sqlite, spider/questions_dev.jsonl. With
 --open the pool holds the tables of Spider train too (spider/databases/train). No declared key is
@@ -14,10 +14,9 @@ import argparse
 import time
 from pathlib import Path
 
-import psycopg
-from psycopg import conninfo, sql
 from rich.console import Console
 
+from bench.databases import make_database
 from coret_pg import Coret
 from coret_pg.database.connection import Database
 from coret_pg.evaluation import evaluate, load_cases, render, write_report
@@ -37,10 +36,7 @@ def main() -> None:
     # The server stays up between the two connections: its last user would stop it.
     with Database(load_settings()) as server:
         with server.session(autocommit=True) as connection:
-            _make_database(connection, name)
-            dsn = conninfo.make_conninfo(
-                connection.info.dsn, dbname=name, password=connection.info.password or None
-            )
+            dsn = make_database(connection, name)
         with Coret(dsn, embedded_text=given.text) as coret:
             coret.init()
             for stage in ("load", "refresh", "evaluate"):
@@ -56,11 +52,6 @@ def main() -> None:
                 console.print(f"{stage}: {time.perf_counter() - started:.1f} s")
     render(evaluation, console)
     console.print(f"written to {write_report(evaluation)}")
-
-
-def _make_database(connection: psycopg.Connection, name: str) -> None:
-    for statement in ("DROP DATABASE IF EXISTS {} WITH (FORCE)", "CREATE DATABASE {}"):
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-from psycopg import conninfo, sql
 
 import bench.join_discovery as package
+from bench.databases import drop_database, make_database
 from bench.join_discovery import engines, ours, pools, report, sets
-from bench.join_discovery.measure import Measured, ServerProcesses, available_memory_mb
+from bench.join_discovery.measure import Measured, ServerProcesses
 from bench.join_discovery.process import Method, Pool, run_apart
+from bench.processes import available_memory_mb
 from coret_pg.database.connection import Database
 from coret_pg.database.embedded import attach
 from coret_pg.database.migrate import initialise
@@ -140,16 +141,14 @@ def _server(dsn: str | None, folder: Path) -> Iterator[str]:
 @contextmanager
 def _pool_database(dsn: str, size: int) -> Iterator[tuple[str, ServerProcesses]]:
     name = f"coret_bench_join_{size}"
-    drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
     with psycopg.connect(dsn, autocommit=True) as connection:
         server = ServerProcesses.of(connection)
-        connection.execute(drop)
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        pool_dsn = make_database(connection, name)
     try:
-        yield conninfo.make_conninfo(dsn, dbname=name), server
+        yield pool_dsn, server
     finally:
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(drop)
+            drop_database(connection, name)
 
 
 def _build(dsn: str, tables: list[pools.Table]) -> None:

@@ -6,7 +6,6 @@ this Linux machine. What ended counts too: the postmaster collects it.
 
 from __future__ import annotations
 
-import os
 import resource
 import time
 from collections.abc import Iterator
@@ -16,7 +15,8 @@ from pathlib import Path
 
 import psycopg
 
-_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+from bench import processes
+
 MEGABYTE = 2**20
 
 
@@ -100,8 +100,7 @@ class ServerProcesses:
 
         Raises ProcessLookupError where it isn't on this machine.
         """
-        fields = _stat(connection.info.backend_pid)
-        parent = int(fields[1]) if fields else 0
+        parent = processes.parent(connection.info.backend_pid) or 0
         name = Path(f"/proc/{parent}/comm")
         if not name.exists() or not name.read_text().startswith("postgres"):
             raise ProcessLookupError("the server's processes aren't visible from here")
@@ -109,42 +108,27 @@ class ServerProcesses:
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of all its processes, ended ones included, since it started."""
-        ticks = 0
-        for pid in self._children():
-            fields = _stat(pid)
-            if fields:
-                ticks += int(fields[11]) + int(fields[12])
-        fields = _stat(self.postmaster)
-        if fields:
-            ticks += sum(int(field) for field in fields[11:15])
-        return ticks / _TICKS_A_SECOND
+        running = sum(processes.cpu_seconds(pid) for pid in self._children())
+        return running + processes.cpu_seconds(self.postmaster, with_ended_children=True)
 
     def memory_mb(self) -> float | None:
         """Return the sum of the processes' proportional set sizes; None where it is hidden."""
-        total = 0
+        total = 0.0
         for pid in [self.postmaster, *self._children()]:
             try:
-                text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                total += processes.proportional_mb(pid)
             except PermissionError:
                 return None
             except OSError:  # ended meanwhile
                 continue
-            total += next(
-                (int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")), 0
-            )
-        return total / 1024
+        return total
 
     def _children(self) -> list[int]:
         listed = Path(f"/proc/{self.postmaster}/task/{self.postmaster}/children")
         with suppress(OSError):
             return [int(pid) for pid in listed.read_text().split()]
-        return [
-            int(entry.name)
-            for entry in Path("/proc").iterdir()
-            if entry.name.isdigit()
-            and (fields := _stat(int(entry.name)))
-            and int(fields[1]) == self.postmaster
-        ]
+        running = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        return [pid for pid in running if processes.parent(pid) == self.postmaster]
 
 
 class Meter:
@@ -166,29 +150,9 @@ class Meter:
                 _own_cpu() - client, self._server.cpu_seconds() - server,
             )
         )  # fmt: skip
-        self.client_peak_mb = _own_peak_mb()
-
-
-def available_memory_mb() -> float:
-    """Return how much memory this machine can give without swapping."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) / 1024
+        self.client_peak_mb = processes.status_mb("self", "VmHWM")
 
 
 def _own_cpu() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
-
-
-def _own_peak_mb() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
-
-
-def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat from the third on: the state, the parent ..."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return text.rpartition(")")[2].split()

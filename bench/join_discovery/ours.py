@@ -10,7 +10,7 @@ import psycopg
 from bench.join_discovery.columns import statement
 from bench.join_discovery.measure import Measured, Meter, ServerProcesses
 from bench.join_discovery.process import Pool
-from coret_pg.database.connection import Database, sort_and_hash_in
+from coret_pg.database.connection import Database, suit_refresh
 from coret_pg.offline.catalog import read_tables, sync_catalog
 from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
 from coret_pg.offline.profile import profile_table
@@ -59,7 +59,7 @@ def _discover(database: Database, connection: psycopg.Connection, meter: Meter) 
 
     With one worker, so that CPU seconds compare. Returns the ids of the tables.
     """
-    sort_and_hash_in(connection)
+    suit_refresh(connection)
     here = connection.execute("SELECT source_id FROM coret.source WHERE kind = 'here'").fetchone()
     with closing(PostgresSource(database, here[0] if here else 1)) as source:
         with meter.stage("catalog"):

@@ -67,10 +67,7 @@ def show_answer(answer: Retrieval) -> None:
 
 def join_graph(answer: Retrieval) -> str:
     """Return the joins of an answer as text, a line a join; tables nothing joins stand alone."""
-    lines = [
-        f"  {' AND '.join(join.conditions)}  ({join.cardinality}, confidence {join.confidence:.2f})"
-        for join in answer.joins
-    ]
+    lines = [f"  {join}" for join in answer.joins]
     joined = {name for join in answer.joins for name in (join.left_table, join.right_table)}
     alone = [table.name for table in answer.tables if table.name not in joined]
     if len(answer.tables) > 1:

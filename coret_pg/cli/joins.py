@@ -90,14 +90,7 @@ def join_path(
     elif not path:
         output.print(f"No way of at most {max_hops} joins leads from {from_table} to {to_table}.")
     for join in path if not as_json else []:
-        conditions = " AND ".join(
-            f"{join.left_table}.{left} = {join.right_table}.{right}"
-            for left, right in zip(join.left_columns, join.right_columns, strict=True)
-        )
-        output.print(
-            f"{join.hop}. {conditions}  ({join.cardinality}, confidence {join.confidence:.2f})",
-            markup=False, highlight=False,
-        )  # fmt: skip
+        output.print(f"{join.hop}. {join}", markup=False, highlight=False)
     if not path:
         raise typer.Exit(NOTHING_FITS)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # How every error message of our SQL functions begins.
 _OUR_ERROR = "coret: "
+# For each sort and hash of a refresh: bounded, whatever the server is set to.
+_WORK_MEM = "32MB"
 _SQLALCHEMY_FORM = re.compile(r"^postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
 
 
@@ -174,19 +176,28 @@ def _without_secrets(message: str, parameters: dict[str, Any]) -> str:
     return " ".join(message.split())
 
 
-def sort_and_hash_in(connection: psycopg.Connection, memory: str = "32MB") -> None:
-    """Give a session of a refresh this memory for each sort and hash, and no JIT compiler.
+def suit_refresh(connection: psycopg.Connection) -> None:
+    """Set a session up for a refresh's own work: few large statements, which can be repeated.
 
     Its commits needn't wait for the disk: a crash loses the last of them together with the note
     that they were done.
     """
-    connection.execute(
-        "SELECT set_config('work_mem', %s, false), set_config('jit', 'off', false), "
-        "set_config('synchronous_commit', 'off', false), "
+    settings = {
+        "work_mem": _WORK_MEM,
+        "jit": "off",
+        "synchronous_commit": "off",
         # Should the client die, the server ends what still runs for it.
-        "set_config('client_connection_check_interval', '2s', false)",
-        [memory],
-    )
+        "client_connection_check_interval": "2s",
+    }
+    _set(connection, settings)
+
+
+def _set(connection: psycopg.Connection, settings: dict[str, str]) -> None:
+    with connection.transaction():
+        for name, value in settings.items():
+            connection.execute(
+                sql.SQL("SET SESSION {} = {}").format(sql.Identifier(name), sql.Literal(value))
+            )
 
 
 def limit_reads(connection: psycopg.Connection, settings: Settings) -> None:
@@ -205,10 +216,6 @@ def limit_reads(connection: psycopg.Connection, settings: Settings) -> None:
         "timezone": "UTC",
         "extra_float_digits": "1",
         "jit": "off",
-        "work_mem": "32MB",
+        "work_mem": _WORK_MEM,
     }
-    with connection.transaction():
-        for name, value in limits.items():
-            connection.execute(
-                sql.SQL("SET SESSION {} = {}").format(sql.Identifier(name), sql.Literal(value))
-            )
+    _set(connection, limits)

@@ -195,6 +195,7 @@ def take_back(*tables: str) -> None:
             # The names are constants of our migrations.
             op.execute(f"INSERT INTO coret.{table} SELECT * FROM coret_kept.{table}")  # noqa: S608
             op.execute(f"DROP TABLE coret_kept.{table}")
+    # Unless another revision still has something there.
     op.execute(
         "DO $$ BEGIN DROP SCHEMA IF EXISTS coret_kept; "
         "EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $$"

@@ -115,11 +115,7 @@ class ColumnReader:
         if self.family not in NARROWER:
             return self.family
         narrower, condition = NARROWER[self.family]
-        statement = query("profile_kind").format(
-            table=self.table,
-            column=self.column,
-            condition=sql.SQL(condition).format(column=self.column),
-        )
+        statement = self._fill("profile_kind", FORMS[self.family], condition=condition)
         row = self.connection.execute(statement).fetchone()
         return narrower if row and row[0] else self.family
 
@@ -148,7 +144,9 @@ class ColumnReader:
 
     def _distinct(self, form: KeyForm, kind: str) -> dict[str, Any]:
         """Return facts from the sorted keys: values count as distinct where their keys are."""
-        examples = "({examples})" if self.family == "text" else _NO_TEXTS
+        examples = _NO_TEXTS
+        if self.family == "text":
+            examples = f"({_template('profile_examples', form, ()).as_string()})"
         facts = self._row(
             "profile_distinct", form, examples=examples,
             kept_keys=_UNLESS_INTERVAL if kind in _WHOLE else "f.keys",
@@ -209,10 +207,9 @@ def _template(name: str, form: KeyForm, parts: tuple[tuple[str, str], ...]) -> s
 
     Everything else is ours: constants of this module and of key_forms.
     """
-    given = dict(parts)
-    if given.get("examples") == "({examples})":
-        given["examples"] = f"({_template('profile_examples', form, ()).as_string()})"
-    text = query(name).as_string().format(
+    # Without comments: they name what is filled in, and would be filled too.
+    lines = query(name).as_string().splitlines()
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("--")).format(
         table="{table}",
         column="{column}",
         value=form.value,
@@ -221,6 +218,6 @@ def _template(name: str, form: KeyForm, parts: tuple[tuple[str, str], ...]) -> s
         shown=form.shown.format(value="value"),
         shown_least=form.shown.format(value="f.least"),
         shown_greatest=form.shown.format(value="f.greatest"),
-        **given,
+        **dict(parts),
     )  # fmt: skip
     return sql.SQL(text)

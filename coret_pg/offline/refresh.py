@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from coret_pg.database.connection import Database, sort_and_hash_in
+from coret_pg.database.connection import Database, suit_refresh
 from coret_pg.database.migrate import require_schema
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import ConfigurationError, CoretError, DatabaseError, PoolError
@@ -55,7 +55,7 @@ def step_settings(
     """Return how each step is set: a step is due again for every table when this changes."""
     return {
         "snapshot": f"{settings.sample_rows}/{settings.sample_seed}",
-        "profile": "",
+        "profile": f"{settings.sketch_rows}",
         "purpose": chat_model or "composed",
         "embedding": f"{model_id}/{settings.embedded_text}",
         "inclusion": "",
@@ -88,7 +88,7 @@ def refresh(
         )
     with database.session(autocommit=True) as connection, _only_one(connection):
         require_schema(connection, database.address)
-        sort_and_hash_in(connection)
+        suit_refresh(connection)
         source_id = _source_here(connection, database.address)
         with (
             _job(connection) as job_id,
@@ -162,7 +162,9 @@ def _run_steps(
     connection.execute("ANALYZE coret.inclusion")
     set_scoring(connection, settings.gate, settings.score_floor)
     steps.batches("compatibility", compatibility, _COMPATIBILITY_BATCH)
-    prepare_names(steps.workers[0].connection)
+    if steps.due("joins"):
+        # Serial steps are the first worker's.
+        prepare_names(steps.workers[0].connection)
     # Two batches would both write what keys declare between them.
     steps.batches("joins", joins, _JOINS_BATCH, side_by_side=False)
     # Each join's confidence depends on its rivals: all are weighed once all are found.

@@ -26,6 +26,12 @@ _SAMPLE_WHOLE_UP_TO = 10_000
 # Above this BERNOULLI, which reads every page, gives way to whole pages.
 _SAMPLE_ROWS_UP_TO = 1_000_000
 _INT8_ARRAY = 1016
+_TOO_MUCH = (
+    psycopg.errors.ProgramLimitExceeded,
+    psycopg.errors.ConfigurationLimitExceeded,
+    psycopg.errors.OutOfMemory,
+    psycopg.errors.DiskFull,
+)
 
 
 @dataclass(frozen=True)
@@ -242,6 +248,8 @@ class PostgresSource:
             raise Unreadable(
                 f"it changed since the catalog was read: {_first_line(error)}"
             ) from None
+        except _TOO_MUCH as error:
+            raise Unreadable(f"it is too much for the server: {_first_line(error)}") from None
         except (psycopg.DataError, psycopg.errors.ObjectNotInPrerequisiteState) as error:
             # A view that fails when read, a materialized view never filled.
             raise Unreadable(_first_line(error)) from None

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 
 import psycopg
 
-from coret_pg.database.connection import Database, sort_and_hash_in
+from coret_pg.database.connection import Database, suit_refresh
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import DatabaseError
 from coret_pg.offline.catalog import read_tables
@@ -67,7 +67,7 @@ def workers(database: Database, source_id: int, count: int) -> Iterator[list[Wor
             if not made:
                 _wait_for_orphans(connection, database.address)
             connection.execute("SELECT pg_advisory_lock_shared(%s, %s)", _WORKER_LOCK)
-            sort_and_hash_in(connection)
+            suit_refresh(connection)
             source = PostgresSource(database, source_id)
             opened.callback(source.close)
             made.append(Worker(connection, source))

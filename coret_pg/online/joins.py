@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import InputError
-from coret_pg.online.result import Retrieval
+from coret_pg.online.result import JoinedColumns, Retrieval
 from coret_pg.pictures import Picture, PictureJoin, PictureTable
 
 Verdict = Literal["accepted", "rejected", "undecided"]
@@ -35,17 +35,10 @@ class TableJoin:
 
 
 @dataclass(frozen=True)
-class PathJoin:
-    """A join on the way from one table to another."""
+class PathJoin(JoinedColumns):
+    """A join on the way from one table to another; `hop` counts them from 1."""
 
     hop: int
-    left_table: str
-    left_columns: Sequence[str]
-    right_table: str
-    right_columns: Sequence[str]
-    cardinality: str
-    confidence: float
-    evidence: str
 
 
 @dataclass(frozen=True)

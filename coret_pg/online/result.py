@@ -72,10 +72,10 @@ class ChosenTable:
 
 
 @dataclass(frozen=True)
-class Join:
-    """A join of the answer: which columns of which tables, and how sure it is.
+class JoinedColumns:
+    """Columns of two tables that join them; the cardinality is read from left to right.
 
-    `confidence`: how likely these columns are meant; `score`: the compatibility of the tables.
+    `confidence`: how likely they are meant; `evidence`: inferred, declared or confirmed.
     """
 
     left_table: str
@@ -84,7 +84,6 @@ class Join:
     right_columns: Sequence[str]
     cardinality: str
     confidence: float
-    score: float
     evidence: str
 
     @property
@@ -94,6 +93,17 @@ class Join:
             f"{self.left_table}.{left} = {self.right_table}.{right}"
             for left, right in zip(self.left_columns, self.right_columns, strict=True)
         ]
+
+    def __str__(self) -> str:
+        sure = f"({self.cardinality}, confidence {self.confidence:.2f})"
+        return f"{' AND '.join(self.conditions)}  {sure}"
+
+
+@dataclass(frozen=True)
+class Join(JoinedColumns):
+    """A join of the answer; `score`: the compatibility of the two tables."""
+
+    score: float
 
 
 @dataclass(frozen=True)

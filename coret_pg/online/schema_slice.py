@@ -58,10 +58,7 @@ def render_slice(
     ]
     parts = [statement for statement in statements if statement]
     if joins:
-        conditions = [
-            f"-- {' AND '.join(j.conditions)}  ({j.cardinality}, confidence {j.confidence:.2f})"
-            for j in joins
-        ]
+        conditions = [f"-- {join}" for join in joins]
         parts.append("\n".join(["-- Joins", *conditions]))
     return "\n\n".join(parts)
 

@@ -1,6 +1,6 @@
 -- What people decided about joins, on the tables and columns of today's catalog.
 
-CREATE OR REPLACE FUNCTION coret.columns_named(of_schema text, of_table text, names text[]) RETURNS bigint[]
+CREATE OR REPLACE FUNCTION coret.column_ids(of_schema text, of_table text, names text[]) RETURNS bigint[]
 LANGUAGE sql STABLE STRICT
 BEGIN ATOMIC
     SELECT array_agg(c.column_id ORDER BY n.place)
@@ -10,12 +10,12 @@ BEGIN ATOMIC
     -- One that is gone takes a verdict out of sight, not out of coret.join_verdict.
     HAVING count(*) = cardinality(names);
 END;
-COMMENT ON FUNCTION coret.columns_named(text, text, text[]) IS 'Ids of a table''s columns by name, in the order given; NULL unless all of them are in the catalog.';
+COMMENT ON FUNCTION coret.column_ids(text, text, text[]) IS 'Ids of a table''s columns by name, in the order given; NULL unless all of them are in the catalog.';
 
 CREATE OR REPLACE VIEW coret.directed_verdict AS
     WITH decided AS (
-        SELECT v.verdict, coret.columns_named(v.left_schema, v.left_table, v.left_columns) AS left_columns,
-               coret.columns_named(v.right_schema, v.right_table, v.right_columns) AS right_columns
+        SELECT v.verdict, coret.column_ids(v.left_schema, v.left_table, v.left_columns) AS left_columns,
+               coret.column_ids(v.right_schema, v.right_table, v.right_columns) AS right_columns
         FROM coret.join_verdict AS v
     ),
     known AS (

@@ -51,6 +51,7 @@ CREATE OR REPLACE VIEW coret.join_weight AS
            CASE WHEN evidence <> 'inferred' THEN 1::real
                 ELSE (1 / (1 + exp(-(
                     -1.3
+                    -- The steps of coret_pg/join_names.py; 0.6: both columns point to a third table.
                     + CASE WHEN name_fit = 1 THEN 2.0 WHEN name_fit >= 0.8 THEN 1.0 WHEN name_fit = 0.6::real THEN -2.0 ELSE 0 END
                     + CASE WHEN is_unseen THEN -1.7
                            ELSE 0.55 * ln(greatest(covered, 0.001)) - 0.7 * is_prefix::int + 0.4 * same_end::int END

@@ -45,7 +45,8 @@ RETURN (
              WHEN e.name_fit > 0 THEN 'the names are related' ELSE 'the names say nothing' END,
         CASE WHEN e.included IS NULL THEN 'no values to compare' WHEN e.included = 1 THEN 'all values are the parent''s'
              ELSE format('%s%% of the values are the parent''s', round((v.included * 100)::numeric, 1)) END,
-        CASE WHEN v.covered > 0 THEN format('they cover %s%% of the parent''s', round((v.covered * 100)::numeric, 1)) END,
+        -- Known of single columns only.
+        CASE WHEN v.covered > 0 AND cardinality(e.child_columns) = 1 THEN format('they cover %s%% of the parent''s', round((v.covered * 100)::numeric, 1)) END,
         CASE WHEN v.child_is_key THEN 'the child column is its table''s own key' END,
         CASE WHEN e.evidence = 'inferred' AND e.equals > 0 THEN format('%s other parents fit as well', e.equals) END,
         CASE WHEN e.evidence = 'inferred' AND e.betters > 0 THEN format('%s other parents fit better', e.betters) END,
@@ -152,7 +153,10 @@ DECLARE
 BEGIN
     SELECT * INTO l FROM coret.catalog_table AS t WHERE t.table_id = coret.table_named(left_name);
     SELECT * INTO r FROM coret.catalog_table AS t WHERE t.table_id = coret.table_named(right_name);
-    IF l.table_id = r.table_id THEN
+    IF verdict NOT IN ('accepted', 'rejected', 'undecided') THEN
+        RAISE EXCEPTION 'coret: "%" is no verdict', verdict
+            USING HINT = 'Say accepted, rejected or undecided.', ERRCODE = 'invalid_parameter_value';
+    ELSIF l.table_id = r.table_id THEN
         RAISE EXCEPTION 'coret: % joined with itself', coret.qualified_name(l.schema_name, l.table_name)
             USING HINT = 'Name two tables.', ERRCODE = 'invalid_parameter_value';
     ELSIF cardinality(left_columns) <> cardinality(right_columns) OR cardinality(left_columns) = 0 THEN

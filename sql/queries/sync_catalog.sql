@@ -21,7 +21,7 @@ removed AS (
       AND NOT EXISTS (SELECT FROM matched AS m WHERE m.table_id = t.table_id)
     RETURNING t.table_id
 ),
--- No foreign key does it.
+-- No foreign key does it, nor for the columns of a join below.
 removed_pair AS (
     DELETE FROM coret.compatibility AS c USING removed AS r WHERE r.table_id IN (c.table_a, c.table_b)
 ),
@@ -57,6 +57,11 @@ removed_column AS (
     DELETE FROM coret.catalog_column AS c
     WHERE c.table_id IN (SELECT table_id FROM changed)
       AND NOT EXISTS (SELECT FROM reported_column AS r WHERE r.table_id = c.table_id AND r.attnum = c.attnum)
+    RETURNING c.column_id
+),
+removed_edge AS (
+    DELETE FROM coret.join_edge AS e USING (SELECT array_agg(column_id) AS columns FROM removed_column) AS r
+    WHERE e.child_columns && r.columns OR e.parent_columns && r.columns
 ),
 stored_column AS (
     INSERT INTO coret.catalog_column (table_id, attnum, column_name, type_name, type_family, is_not_null,

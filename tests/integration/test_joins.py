@@ -14,6 +14,7 @@ from psycopg import sql
 
 from coret_pg import Coret
 from coret_pg.errors import InputError
+from coret_pg.offline.catalog import sync_catalog
 from coret_pg.offline.compatibility import renew_compatibility, renew_inclusions
 from coret_pg.offline.joins import prepare_names, renew_joins, weigh_joins
 from coret_pg.offline.source import PostgresSource
@@ -87,6 +88,24 @@ def test_reasons_and_the_other_side(shop: Coret) -> None:
         shop.joins("customers") == shop.joins('"shop"."customers"') == shop.joins("shop.customers")
     )
     assert shop.joins("shop.holidays") == []
+    (line,) = [j for j in shop.joins("shop.returns") if j.other_table == "shop.lines"]
+    # How much of the parent's is covered is known of single columns only.
+    assert [reason for reason in line.reasons if "cover" in reason] == []
+    assert [reason for reason in order.reasons if "cover" in reason] == [
+        "they cover 100.0% of the parent's"
+    ]
+
+
+def test_a_column_that_is_gone_takes_its_joins_along(shop: Coret) -> None:
+    """Between the first step of a refresh and the joins' own, answers are given as ever."""
+    with shop.database.session(autocommit=True) as connection:
+        connection.execute("ALTER TABLE shop.orders DROP COLUMN customer_id")
+        with closing(PostgresSource(shop.database, 1)) as source:
+            sync_catalog(connection, source)
+        edges = connection.execute(EDGES).fetchall()
+    assert ("shop.orders", "shop.customers") not in {(row[0], row[2]) for row in edges}
+    assert ("shop.lines", "shop.orders") in {(row[0], row[2]) for row in edges}
+    assert shop.retrieve("the customers and their orders").table_names
 
 
 def test_a_way_between_tables(shop: Coret) -> None:
@@ -226,6 +245,16 @@ def test_verdicts_on_what_isnt_there(shop: Coret, left: str, right: str, message
         shop.decide_join(left, right, "rejected")
     with shop.connection() as connection:
         assert connection.execute("SELECT count(*) FROM coret.join_verdict").fetchone() == (0,)
+
+
+def test_a_verdict_is_one_of_three(shop: Coret) -> None:
+    with (
+        shop.database.session(autocommit=True) as connection,
+        pytest.raises(psycopg.errors.InvalidParameterValue, match='coret: "maybe" is no verdict'),
+    ):
+        connection.execute(
+            "SELECT coret.decide_join('shop.orders', '{customer_id}', 'shop.customers', '{customer_id}', 'maybe')"
+        )
 
 
 def test_a_name_of_several_schemas_has_to_be_told(shop: Coret) -> None:

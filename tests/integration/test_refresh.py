@@ -247,6 +247,32 @@ def test_tables_that_are_locked_slow_or_forbidden_are_skipped(dsn: str) -> None:
     drop_role(dsn, "plain_refresher")
 
 
+def test_a_view_beyond_what_the_server_can_is_skipped(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS id;"
+            "CREATE VIEW s.huge AS SELECT repeat('ab', 600000000) AS text"
+        )
+    with Coret(dsn) as coret:
+        coret.init()
+        steps = coret.refresh().steps
+    assert set(steps["profile"].skipped) == {"s.huge"}
+    assert "too much for the server" in steps["profile"].skipped["s.huge"]
+    assert steps["profile"].done == 1
+
+
+def test_profiles_are_made_anew_for_another_size_of_sketches(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS id")
+    with Coret(dsn) as coret:
+        coret.init()
+        coret.refresh()
+        assert coret.refresh().steps["profile"].done == 0
+    with Coret(dsn, sketch_rows=5_000) as coret:
+        steps = coret.refresh().steps
+    assert (steps["profile"].done, steps["embedding"].done) == (1, 0)
+
+
 def test_reading_cannot_write(demo_dsn: str) -> None:
     from coret_pg.database.connection import limit_reads
 

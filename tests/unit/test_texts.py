@@ -82,7 +82,7 @@ def test_a_slice_is_create_table_text_with_joins() -> None:
             "note", type_name="text", column_comment="free\ntext", frequent_values=["it's", "a\nb"]
         ),
     ]
-    join = Join("shop.orders", ["id"], "shop.lines", ["order_id"], "1:N", 0.9, 0.8, "inferred")
+    join = Join("shop.orders", ["id"], "shop.lines", ["order_id"], "1:N", 0.9, "inferred", 0.8)
     assert render_slice(columns, [1, 2], [join]) == (
         "-- Orders.\n"
         "CREATE TABLE shop.orders (\n"
