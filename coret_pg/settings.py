@@ -15,6 +15,7 @@ from coret_pg.errors import ConfigurationError
 EmbeddingProvider = Literal["onnx", "sentence-transformers", "openai"]
 Gate = Literal["families", "strict"]
 EmbeddedText = Literal["names", "paper"]
+LedgerPrompts = Literal["text", "hash"]
 OPENAI_HOST = "api.openai.com"
 LIBPQ_VARIABLES = ("PGHOST", "PGSERVICE", "PGDATABASE", "PGHOSTADDR")
 
@@ -79,6 +80,10 @@ class Settings(BaseSettings):
     llm_api_key_file: Path | None = Field(None, description="File that holds the key.")
     llm_timeout_s: float = Field(60.0, gt=0, description="Limit of one chat request.")
     llm_max_retries: int = Field(2, ge=0, description="Further tries after a failed chat request.")
+    ledger_prompts: LedgerPrompts = Field(
+        "text",
+        description="What the ledger keeps of a prompt. text: every word; hash: its SHA-256 alone.",
+    )
 
     # --- method
     k: int = Field(10, ge=1, le=1000, description="Candidates a question.")
@@ -97,6 +102,9 @@ class Settings(BaseSettings):
         1_000_000,
         ge=1,
         description="Tables of more rows are profiled from sketches, in memory that doesn't grow.",
+    )
+    calls: int = Field(
+        8, ge=1, le=64, description="Questions from SQL that a worker answers at the same time."
     )
     gate: Gate = Field(
         "families",

@@ -40,8 +40,9 @@ class Relation:
 
 @dataclass
 class Function:
-    """A function and what a caller has to know of it."""
+    """A function or procedure, and what a caller has to know of it."""
 
+    kind: str
     name: str
     arguments: str
     types: int
@@ -96,7 +97,7 @@ def read_sql(text: str, objects: SqlObjects) -> list[Relation]:
             objects.drop_table(_name(plain))
         elif words[:2] == ["CREATE", "VIEW"]:
             objects.views.append(Relation(_name(plain)))
-        elif words[:2] == ["CREATE", "FUNCTION"]:
+        elif words[:2] in (["CREATE", "FUNCTION"], ["CREATE", "PROCEDURE"]):
             objects.functions.append(_read_function(tokens))
         elif words[:2] == ["COMMENT", "ON"]:
             key, comment = _read_comment(plain)
@@ -215,7 +216,9 @@ def _rules(clauses: str) -> str:
 def _read_function(tokens: Sequence[Token]) -> Function:
     start, end = _brackets(tokens)
     words = [token.word for token in tokens]
-    returns, language = words.index("RETURNS", end), words.index("LANGUAGE", end)
+    language = words.index("LANGUAGE", end)
+    # A procedure returns its INOUT arguments.
+    returns = words.index("RETURNS", end) if "RETURNS" in words[end:language] else language
     # The rest of the head; a body may hold any word.
     head = []
     for word in words[language:]:
@@ -225,6 +228,7 @@ def _read_function(tokens: Sequence[Token]) -> Function:
     volatility = next((w for w in head if w in {"IMMUTABLE", "STABLE", "VOLATILE"}), "VOLATILE")
     arguments = list(_split(tokens[start + 1 : end]))
     return Function(
+        kind="procedure" if "PROCEDURE" in words[:start] else "function",
         name=_name([token for token in tokens if not token.blank]),
         arguments=", ".join(_text(argument) for argument in arguments),
         types=len(arguments),
@@ -239,7 +243,7 @@ def _read_comment(plain: Sequence[Token]) -> tuple[str, str]:
     kind = plain[2].text.lower()
     place = max(i for i, token in enumerate(plain) if token.word == "IS")
     name = _name(plain[:place])
-    if kind == "function":
+    if kind in {"function", "procedure"}:
         start, end = _brackets(plain[:place])
         name += f"/{len(list(_split(plain[start + 1 : end])))}"
     elif kind == "column":

@@ -1,5 +1,6 @@
 """Create and upgrade our schema: alembic runs the files of sql/."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from coret_pg.database.connection import Database
+from coret_pg.database.extension import installed_version, require_current
 from coret_pg.database.sqlfiles import scripts
 from coret_pg.errors import DatabaseError, ExtensionMissing, SchemaError
 from coret_pg.resources import database_side
@@ -46,10 +48,15 @@ def initialise(database: Database) -> SchemaState:
     """Bring the schema to the newest revision; do nothing where it is there already.
 
     Raises ExtensionMissing with the exact statement where pgvector is absent or too old,
-    SchemaError where the schema is newer than this package, DatabaseError without privileges.
+    SchemaError where the schema is newer than this package or belongs to an extension of another
+    version, DatabaseError without privileges.
     """
     with database.session(autocommit=True) as connection:
         require_postgres(connection)
+        version = installed_version(connection)
+        if version is not None:
+            require_current(version, database.address)
+            return schema_state(connection)
         vector_schema = require_vector(connection)
     with _alembic(database) as (config, connection):
         _prepare(connection, vector_schema)
@@ -264,10 +271,15 @@ def _message(error: psycopg.Error) -> str:
 def _prepare(connection: Connection, vector_schema: str | None) -> None:
     """Take the upgrade lock, make the schema, and let SQL files find the type vector."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})")
+    if connection.exec_driver_sql("SELECT 1 FROM pg_extension WHERE extname = 'coret'").first():
+        raise SchemaError(
+            "The schema coret of this database belongs to the extension coret",
+            remedy="ALTER EXTENSION coret UPDATE upgrades it, DROP EXTENSION coret removes it",
+        )
     # Before any revision: alembic's version table lives in the schema.
     _run_script(connection, _sql_file("schema/010_schema.sql"))
     path = sql.SQL(", ").join(
-        sql.Identifier(schema) for schema in ("pg_catalog", vector_schema) if schema
+        sql.Identifier(schema) for schema in ("pg_catalog", vector_schema, "pg_temp") if schema
     )
     connection.exec_driver_sql(f"SET LOCAL search_path = {path.as_string()}")
     connection.exec_driver_sql("SET LOCAL client_min_messages = warning")
@@ -291,7 +303,13 @@ def _drop_routines(connection: Connection) -> None:
 
 
 def _renew_routines(connection: Connection) -> None:
-    """Replace our functions and views; drop them first only where they have another shape."""
+    """Replace our functions, views and rights where another build is installed.
+
+    They are dropped first only where they have another shape.
+    """
+    installed = connection.exec_driver_sql("SELECT fingerprint FROM coret.routine_build").scalar()
+    if installed == _fingerprint(connection):
+        return
     try:
         with connection.begin_nested():
             _make_routines(connection)
@@ -307,8 +325,24 @@ def _renew_routines(connection: Connection) -> None:
 
 
 def _make_routines(connection: Connection) -> None:
-    for script in scripts("functions"):
+    for script in [*scripts("functions"), *scripts("rights")]:
         _run_script(connection, script)
+    connection.exec_driver_sql(
+        "INSERT INTO coret.routine_build (fingerprint) VALUES (%s)"
+        " ON CONFLICT (is_the_one) DO UPDATE"
+        " SET fingerprint = excluded.fingerprint, installed_at = now()",
+        (_fingerprint(connection),),
+    )
+
+
+def _fingerprint(connection: Connection) -> str:
+    """Return a hash of what makes our functions, views and rights; roles that are new count."""
+    roles = connection.exec_driver_sql(
+        "SELECT string_agg(rolname, ',' ORDER BY rolname) FROM pg_roles"
+        " WHERE rolname LIKE 'coret\\_%%'"
+    ).scalar()
+    text = "\0".join([*scripts("functions"), *scripts("rights"), roles or ""])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _sql_file(name: str) -> str:

@@ -1,8 +1,10 @@
 """The chat model, at any OpenAI-compatible endpoint."""
 
+import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -33,6 +35,18 @@ class ChatAnswer:
     model: str
 
 
+class Abandoned(Exception):
+    """Nobody waits for the answer any more."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a call is worth waiting for: until so much on time.monotonic(), while wanted."""
+
+    until: float
+    is_wanted: Callable[[], bool]
+
+
 @dataclass(frozen=True)
 class _Dialect:
     """What this server takes, learned from what it refused."""
@@ -45,8 +59,11 @@ class _Dialect:
 class ChatModel:
     """A chat model at one endpoint, that remembers which request forms its server takes."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, *, keeps_prompts: bool = True) -> None:
         self._endpoint = endpoint
+        self.keeps_prompts = keeps_prompts
+        self._cancellable: _Cancellable | None = None
+        self._lock = Lock()
         self._dialect = _Dialect()
 
     @property
@@ -59,19 +76,26 @@ class ChatModel:
         """Return the endpoint as host or host:port, never with credentials."""
         return self._endpoint.host
 
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether what is sent leaves this host."""
+        return self._endpoint.is_remote
+
     def complete(
         self,
         messages: Sequence[Mapping[str, str]],
         *,
         json_schema: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
+        patience: Patience | None = None,
     ) -> ChatAnswer:
         """Return the model's answer to the messages, at temperature 0.
 
         With a schema the server is asked to keep to it, in the strongest form it takes; it may
         take none, so the text is still to be parsed with care. Raises ModelError for every
         failure: no connection, a timeout, an HTTP error, an answer without text. Takes up to
-        llm_timeout_s for each of 1 + llm_max_retries tries.
+        llm_timeout_s for each of 1 + llm_max_retries tries. With `patience` the request is dropped
+        earlier: ModelError once its time is over, Abandoned once nobody wants the answer.
         """
         import openai
 
@@ -81,7 +105,7 @@ class ChatModel:
         while True:
             request = _request(self.model, sent, json_schema, max_tokens, dialect)
             try:
-                answer: Any = self._endpoint.client.chat.completions.create(**request)
+                answer: Any = self._send(request, patience)
             except openai.APIStatusError as error:
                 adapted = _adapt(dialect, request, error)
                 if adapted is None:
@@ -100,6 +124,8 @@ class ChatModel:
     def close(self) -> None:
         """Close the connections; the model can't be used after."""
         self._endpoint.client.close()
+        if self._cancellable is not None:
+            self._cancellable.close()
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +137,14 @@ class ChatModel:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _send(self, request: Mapping[str, Any], patience: Patience | None) -> Any:
+        if patience is None:
+            return self._endpoint.client.chat.completions.create(**request)
+        with self._lock:
+            if self._cancellable is None:
+                self._cancellable = _Cancellable(self._endpoint)
+        return self._cancellable.send(request, patience)
 
     def _read(self, answer: Any, *, seconds: float) -> ChatAnswer:
         choices = getattr(answer, "choices", None)
@@ -158,6 +192,55 @@ class ChatModel:
         )
 
 
+class _Cancellable:
+    """Requests that can be dropped while the server still thinks: on an event loop of their own."""
+
+    _LOOK_S = 0.2
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        import openai
+
+        client = endpoint.client
+        self._endpoint = endpoint
+        self._client = openai.AsyncOpenAI(
+            api_key=client.api_key,
+            base_url=client.base_url,
+            timeout=client.timeout,
+            max_retries=client.max_retries,
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="coret chat", daemon=True)
+        self._thread.start()
+
+    def send(self, request: Mapping[str, Any], patience: Patience) -> Any:
+        """Return the answer; raise ModelError or Abandoned where patience ends before it."""
+        sending = asyncio.run_coroutine_threadsafe(
+            self._client.chat.completions.create(**request), self._loop
+        )
+        while True:
+            try:
+                return sending.result(self._LOOK_S)
+            except TimeoutError:
+                if sending.done():
+                    continue
+                late, wanted = time.monotonic() > patience.until, patience.is_wanted()
+                if wanted and not late:
+                    continue
+                sending.cancel()
+                if wanted:
+                    raise self._endpoint.problem(
+                        "gave no answer within the time its caller waits",
+                        remedy="Ask with a longer timeout_s, or use a faster model",
+                    ) from None
+                raise Abandoned from None
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result(5)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
 def open_chat(settings: Settings) -> ChatModel | None:
     """Return the chat model of the settings, or None where they name none.
 
@@ -174,7 +257,8 @@ def open_chat(settings: Settings) -> ChatModel | None:
             key=settings.api_key,
             timeout_s=settings.llm_timeout_s,
             max_retries=settings.llm_max_retries,
-        )
+        ),
+        keeps_prompts=settings.ledger_prompts == "text",
     )
 
 

@@ -36,6 +36,10 @@ class Embedder(Protocol):
     def max_tokens(self) -> int | None:
         """Return how many tokens of a text are read, with the special ones; None: unknown."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether texts leave this host to be embedded."""
+
     def embed_documents(
         self, texts: Sequence[str], *, progress: Callable[[int], None] | None = None
     ) -> NDArray[np.float32]:

@@ -1,5 +1,6 @@
 """OpenAI-compatible endpoints: opening a client, and telling what went wrong without secrets."""
 
+import ipaddress
 import socket
 import ssl
 from collections.abc import Iterator
@@ -40,6 +41,17 @@ class Endpoint:
     def title(self) -> str:
         """Return how errors name it, as "the chat endpoint host:port"."""
         return f"the {self.kind} endpoint {self.host}"
+
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether what is sent to it leaves this host; a name is taken for one elsewhere."""
+        name = urlsplit(f"//{self.host}").hostname or ""
+        if name == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            return True
 
     def quote(self, text: object) -> str:
         """Return a server's text on one line, without secrets, cut to 300 characters."""

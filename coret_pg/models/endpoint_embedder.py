@@ -55,6 +55,7 @@ class EndpointEmbedder:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.name = endpoint.model
+        self.is_remote = endpoint.is_remote
         self._endpoint = endpoint
         self._dimension: int | None = None
         self._batch = FIRST_BATCH

@@ -10,7 +10,8 @@ import psycopg
 
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import ModelError
-from coret_pg.models.chat import ChatAnswer, ChatModel
+from coret_pg.models.chat import ChatAnswer, ChatModel, Patience
+from coret_pg.models.vectors import encodable
 
 Read = TypeVar("Read")
 
@@ -26,21 +27,28 @@ def ask(
     json_schema: Mapping[str, Any] | None = None,
     max_tokens: int,
     table_id: int | None = None,
+    patience: Patience | None = None,
 ) -> tuple[Read, int]:
     """Return what `read` makes of the chat model's answer, and the call's id in the ledger.
 
     `read` raises ModelError for an answer that can't be used; that and an endpoint that fails
-    are raised on, after they are written down. Of what was sent only a hash is kept.
+    are raised on, after they are written down, with every word that was sent (or, by
+    CORET_LEDGER_PROMPTS, its hash alone).
     """
+    # As it is sent and kept: no text of Postgres holds a NUL, nor half a character.
+    text = encodable(text.replace("\x00", " "))
     messages = [
         {"role": "system", "content": instructions},
         {"role": "user", "content": text},
     ]
     answer: ChatAnswer | None = None
-    outcome = "ok"
+    outcome = "abandoned: nobody waits for it any more"
     try:
-        answer = chat.complete(messages, json_schema=json_schema, max_tokens=max_tokens)
+        answer = chat.complete(
+            messages, json_schema=json_schema, max_tokens=max_tokens, patience=patience
+        )
         result = read(answer)
+        outcome = "ok"
     except ModelError as error:
         outcome = str(error)
         raise
@@ -53,6 +61,7 @@ def ask(
                 "endpoint": chat.endpoint,
                 "model_name": chat.model,
                 "prompt_hash": hashlib.sha256(text.encode()).hexdigest(),
+                "prompt": f"{instructions}\n\n{text}" if chat.keeps_prompts else None,
                 "prompt_tokens": answer.prompt_tokens if answer else None,
                 "completion_tokens": answer.completion_tokens if answer else None,
                 "seconds": answer.seconds if answer else 0,

@@ -43,6 +43,7 @@ class OnnxEmbedder:
     """Compute embeddings on the CPU; see Embedder for the methods."""
 
     provider = "onnx"
+    is_remote = False
 
     def __init__(self, model: OnnxModel) -> None:
         self.name = model.name

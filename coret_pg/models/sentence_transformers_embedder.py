@@ -68,6 +68,7 @@ class SentenceTransformersEmbedder:
     """Compute embeddings with torch; see Embedder for the methods."""
 
     provider = "sentence-transformers"
+    is_remote = False
 
     def __init__(self, model: Any, *, name: str, revision: str | None = None) -> None:
         self.name = name

@@ -31,6 +31,8 @@ def sync_catalog(connection: psycopg.Connection, source: Source) -> CatalogChang
         counts = connection.execute(
             query("sync_catalog"), {"source_id": source.source_id}
         ).fetchone()
+        # Before any value of a new column is kept.
+        connection.execute("SELECT coret.apply_sample_policies()")
     return CatalogChange(*counts) if counts else CatalogChange(0, 0, 0)
 
 

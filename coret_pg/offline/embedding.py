@@ -73,7 +73,9 @@ def embed_tables(
     register_vector(connection)
     table_ids = [table.table_id for table in tables]
     with connection.cursor(row_factory=class_row(TableText)) as cursor:
-        texts = cursor.execute(query("embedding_inputs"), {"table_ids": table_ids}).fetchall()
+        texts = cursor.execute(
+            query("embedding_inputs"), {"table_ids": table_ids, "is_remote": embedder.is_remote}
+        ).fetchall()
     documents = [embedding_text(text, form) for text in texts]
     headers = connection.execute(query("column_headers"), {"table_ids": table_ids}).fetchall()
     header_texts = [header_text(table_name, column_name) for _, table_name, column_name in headers]

@@ -33,7 +33,6 @@ class ColumnFacts:
     type_family: str | None
     column_comment: str | None
     is_key: bool
-    frequent_values: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class TableFacts:
 
     table_name: str
     table_comment: str | None
-    markdown: str | None
     note: str | None
+    payload: str
 
 
 def describe_table(
@@ -54,37 +53,31 @@ def describe_table(
     Returns why the chat model's words could not be had, None where all is well; a composed
     purpose is stored then.
     """
-    facts, columns = _read_facts(connection, table)
+    facts, columns = _read_facts(connection, table, chat)
     if facts.note is not None:
         _store(connection, table, facts.note, "person", None)
         return None
     problem = None
     if chat is not None:
         try:
-            text = ask_for_purpose(connection, table, chat, facts, columns)
+            text = ask_for_purpose(connection, table, chat, facts.payload)
         except ModelError as error:
             problem = str(error)
         else:
-            _store(connection, table, text, "llm", chat.model)
+            _store(connection, table, text, "llm", chat.model, saw_samples=not chat.is_remote)
             return None
     _store(connection, table, compose_purpose(facts, columns), "composed", None)
     return problem
 
 
 def ask_for_purpose(
-    connection: psycopg.Connection,
-    table: PoolTable,
-    chat: ChatModel,
-    facts: TableFacts,
-    columns: Sequence[ColumnFacts],
+    connection: psycopg.Connection, table: PoolTable, chat: ChatModel, payload: str
 ) -> str:
     """Return one paragraph by the chat model, and write the call into the ledger.
 
-    Raises ModelError where the endpoint fails or the answer is empty.
+    `payload`: what it is told of the table (SQL: coret.purpose_payload). Raises ModelError where
+    the endpoint fails or the answer is empty.
     """
-    comments = [facts.table_comment] if facts.table_comment else []
-    comments += [f"{c.column_name}: {c.column_comment}" for c in columns if c.column_comment]
-    shown = "\n".join([*comments, facts.markdown or f"Table: {table.table_name}"])
 
     def read(answer: ChatAnswer) -> str:
         text = " ".join(answer.text.split())
@@ -96,16 +89,17 @@ def ask_for_purpose(
         return text[:_LONGEST]
 
     purpose, _ = ask(
-        connection, chat, "purpose", _INSTRUCTIONS, shown, read,
+        connection, chat, "purpose", _INSTRUCTIONS, payload, read,
         max_tokens=_ANSWER_TOKENS, table_id=table.table_id,
     )  # fmt: skip
     return purpose
 
 
 def compose_purpose(facts: TableFacts, columns: Sequence[ColumnFacts]) -> str:
-    """Return a description made of names, comments, keys and frequent values, without a model.
+    """Return a description made of names, comments and keys, without a model.
 
-    Comments come first: a person's words tell more than names do.
+    Comments come first: a person's words tell more than names do. No values: the text goes where
+    they may not.
     """
     sentences = [facts.table_comment.strip().rstrip(".")] if facts.table_comment else []
     names = ", ".join(plain_words(column.column_name) for column in columns)
@@ -120,13 +114,6 @@ def compose_purpose(facts: TableFacts, columns: Sequence[ColumnFacts]) -> str:
         for column in columns
         if column.column_comment
     ]
-    examples = [
-        f"{plain_words(column.column_name)} such as {', '.join(column.frequent_values[:3])}"
-        for column in columns
-        if column.type_family == "text" and column.frequent_values
-    ]
-    if examples:
-        sentences.append("; ".join(examples))
     return ". ".join(sentences)[:_LONGEST] + "."
 
 
@@ -136,20 +123,33 @@ def plain_words(name: str) -> str:
 
 
 def _read_facts(
-    connection: psycopg.Connection, table: PoolTable
+    connection: psycopg.Connection, table: PoolTable, chat: ChatModel | None
 ) -> tuple[TableFacts, list[ColumnFacts]]:
-    parameters = {"table_id": table.table_id}
+    is_remote = chat is not None and chat.is_remote
+    parameters = {"table_id": table.table_id, "is_remote": is_remote}
     with connection.cursor(row_factory=class_row(TableFacts)) as cursor:
         facts = cursor.execute(query("table_facts"), parameters).fetchone()
     with connection.cursor(row_factory=class_row(ColumnFacts)) as columns_cursor:
         columns = columns_cursor.execute(query("column_facts"), parameters).fetchall()
-    return facts or TableFacts(table.table_name, None, None, None), columns
+    return facts or TableFacts(table.table_name, None, None, ""), columns
 
 
 def _store(
-    connection: psycopg.Connection, table: PoolTable, text: str, made_by: str, model: str | None
+    connection: psycopg.Connection,
+    table: PoolTable,
+    text: str,
+    made_by: str,
+    model: str | None,
+    *,
+    saw_samples: bool = False,
 ) -> None:
     connection.execute(
         query("store_purpose"),
-        {"table_id": table.table_id, "purpose": text, "made_by": made_by, "model_name": model},
+        {
+            "table_id": table.table_id,
+            "purpose": text,
+            "made_by": made_by,
+            "model_name": model,
+            "saw_samples": saw_samples,
+        },
     )

@@ -156,10 +156,10 @@ def _run_steps(
     steps.batches("embedding", embed, _EMBEDDING_BATCH, side_by_side=False)
     embedding.activate_model(connection, model_id)
     # The planner has to know how large what it joins has become.
-    connection.execute("ANALYZE coret.column_profile, coret.column_keys, coret.catalog_column")
+    _analyze(connection, "column_profile", "column_keys", "catalog_column")
     due_for_inclusion = list(steps.due("inclusion"))
     steps.batches("inclusion", inclusion, _INCLUSION_BATCH)
-    connection.execute("ANALYZE coret.inclusion")
+    _analyze(connection, "inclusion")
     set_scoring(connection, settings.gate, settings.score_floor)
     steps.batches("compatibility", compatibility, _COMPATIBILITY_BATCH)
     if steps.due("joins"):
@@ -169,9 +169,11 @@ def _run_steps(
     steps.batches("joins", joins, _JOINS_BATCH, side_by_side=False)
     # Each join's confidence depends on its rivals: all are weighed once all are found.
     weigh_joins(connection)
-    connection.execute(
-        "ANALYZE coret.table_embedding, coret.compatibility, coret.join_edge, coret.column_phrases"
-    )
+    _analyze(connection, "table_embedding", "compatibility", "join_edge", "column_phrases")
+
+
+def _analyze(connection: psycopg.Connection, *tables: str) -> None:
+    connection.execute("SELECT coret.analyze_tables(%s)", [list(tables)])
 
 
 def _source_here(connection: psycopg.Connection, address: str) -> int:

@@ -6,6 +6,11 @@ import psycopg
 
 from coret_pg.online.result import Candidate, ChosenTable, Role
 
+_REASONS = {
+    "added by compatibility": "the strongest partner of {0} (score {1:.2f})",
+    "added by expansion": "fits the set best, by scores and relevance (gain {1:.2f}; next to {0})",
+}
+
 
 def adjust(
     connection: psycopg.Connection,
@@ -21,12 +26,17 @@ def adjust(
     """
     by_id = {candidate.table_id: candidate for candidate in candidates}
     rows = connection.execute(
-        "SELECT table_id, role, partner_id "
+        "SELECT table_id, role, partner_id, gain "
         "FROM coret.adjust(%s::bigint[], %s::real[], %s::bigint[], %s::real, %s)",
         [list(by_id), [c.relevance for c in candidates], list(selected), tau, expand_single],
     ).fetchall()
-    roles: dict[int, tuple[Role, str | None]] = dict.fromkeys(selected, ("selected", None))
-    roles |= {table_id: (role, by_id[partner].name) for table_id, role, partner in rows}
+    roles: dict[int, tuple[Role, str | None, str]] = dict.fromkeys(
+        selected, ("selected", None, "chosen by the chat model")
+    )
+    roles |= {
+        table_id: (role, by_id[partner].name, _REASONS[role].format(by_id[partner].name, gain))
+        for table_id, role, partner, gain in rows
+    }
     return [
         chosen_table(candidate, *roles[candidate.table_id])
         for candidate in candidates
@@ -34,7 +44,9 @@ def adjust(
     ]
 
 
-def chosen_table(candidate: Candidate, role: Role, partner: str | None = None) -> ChosenTable:
+def chosen_table(
+    candidate: Candidate, role: Role, partner: str | None = None, reason: str | None = None
+) -> ChosenTable:
     """Return a candidate as a table of the answer."""
     return ChosenTable(
         name=candidate.name,
@@ -44,4 +56,5 @@ def chosen_table(candidate: Candidate, role: Role, partner: str | None = None) -
         relevance=candidate.relevance,
         role=role,
         partner=partner,
+        reason=reason,
     )

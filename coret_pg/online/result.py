@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Role = Literal["selected", "added by compatibility", "added by expansion", "not chosen"]
+Role = Literal["selected", "added by compatibility", "added by expansion", "bridge", "not chosen"]
 Path = Literal["llm", "no-llm", "fallback"]
 
 
@@ -52,15 +52,26 @@ class Pair:
 
 @dataclass(frozen=True)
 class Choice:
-    """The tables selected, nearest first, and the candidates they were selected from."""
+    """The tables selected, nearest first, and the candidates they were selected from.
+
+    `bridges`: those that were looked at only since they join others. `reasons`: why a table was
+    chosen, in words.
+    """
 
     table_ids: list[int]
     candidates: list[Candidate]
+    bridges: frozenset[int] = frozenset()
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ChosenTable:
-    """A table of the answer, and how it came in."""
+    """A table of the answer, and how it came in.
+
+    `partner`: the table it is joined to, by `own_columns` and `partner_columns` of as many, with
+    that confidence: the one that brought it in, else its surest neighbour; None where nothing
+    joins it.
+    """
 
     name: str
     schema_name: str
@@ -69,6 +80,10 @@ class ChosenTable:
     relevance: float
     role: Role
     partner: str | None = None
+    own_columns: Sequence[str] | None = None
+    partner_columns: Sequence[str] | None = None
+    confidence: float | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)

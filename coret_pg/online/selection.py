@@ -13,7 +13,7 @@ import psycopg
 
 from coret_pg.database.sqlfiles import query
 from coret_pg.errors import ModelError
-from coret_pg.models import ChatAnswer, ChatModel
+from coret_pg.models import ChatAnswer, ChatModel, Patience
 from coret_pg.models.ledger import ask
 from coret_pg.online.result import Candidate, Pair
 
@@ -49,6 +49,7 @@ def select_with_llm(
     question: str,
     candidates: Sequence[Candidate],
     pairs: Sequence[Pair],
+    patience: Patience | None = None,
 ) -> Selection:
     """Ask a chat model which candidates answer the question; every call goes into the ledger.
 
@@ -57,9 +58,14 @@ def select_with_llm(
     """
     labels = label(candidates)
     contents = connection.execute(
-        query("candidate_contents"), {"table_ids": list(labels)}
+        query("candidate_contents"),
+        {
+            "table_ids": list(labels),
+            "labels": list(labels.values()),
+            "is_remote": chat.is_remote,
+        },
     ).fetchall()
-    prompt = build_prompt(question, labels, {row[0]: (row[1], row[2]) for row in contents}, pairs)
+    prompt = build_prompt(question, labels, dict(contents), pairs)
 
     def read(answer: ChatAnswer) -> tuple[list[int], list[str]]:
         try:
@@ -74,6 +80,7 @@ def select_with_llm(
     (table_ids, unknown), call_id = ask(
         connection, chat, "selection", _INSTRUCTIONS, prompt, read,
         json_schema=answer_schema(list(labels.values())), max_tokens=_ANSWER_TOKENS,
+        patience=patience,
     )  # fmt: skip
     return Selection(table_ids, unknown, call_id)
 
@@ -95,20 +102,15 @@ def label(candidates: Sequence[Candidate]) -> dict[int, str]:
 def build_prompt(
     question: str,
     labels: dict[int, str],
-    contents: dict[int, tuple[str | None, str | None]],
+    contents: dict[int, str],
     pairs: Sequence[Pair],
 ) -> str:
-    """Return the user's message: tables (purpose, snapshot), joins with scores, the question.
+    """Return the user's message: tables, joins with scores, the question.
 
-    `contents`: purpose and snapshot by table id. The question comes last, so that a server can
-    reuse what it has read of the same tables.
+    `contents`: what is told of each table (SQL: coret.selection_payload), by its id. The
+    question comes last, so that a server can reuse what it has read of the same tables.
     """
-    parts = []
-    for table_id, name in labels.items():
-        purpose, markdown = contents.get(table_id, (None, None))
-        # The snapshot's first line is the bare name; the label stands in for it.
-        rows = (markdown or "").partition("\n")[2]
-        parts.append("\n".join(line for line in (f"### {name}", purpose, rows) if line))
+    parts = [contents.get(table_id) or f"### {name}" for table_id, name in labels.items()]
     joins = [
         f"- {labels[p.table_a]}.{p.columns_a[0]} = {labels[p.table_b]}.{p.columns_b[0]} "
         f"({p.score:.2f})"

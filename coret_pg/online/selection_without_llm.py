@@ -48,7 +48,8 @@ def select_without_llm(
     words = QuestionWords(question)
     given = {candidate.table_id: candidate for candidate in candidates}
     nearest = candidates[:_MOST_NEAREST]
-    found, values = widen(connection, words, vector, nearest)
+    wider = widen(connection, words, vector, nearest)
+    found = wider.candidates
     beside = [
         replace(candidate, rank=rank)
         for rank, candidate in enumerate(
@@ -58,13 +59,26 @@ def select_without_llm(
     looked_at = [*nearest, *(given[c.table_id] for c in found if c.table_id in given), *beside]
     table_ids = [candidate.table_id for candidate in looked_at]
     pairs = edges_among(connection, table_ids)
+    coverage = words.coverage(read_names(connection, table_ids), wider.values)
     chosen = choose(
         [candidate.relevance for candidate in looked_at],
-        words.coverage(read_names(connection, table_ids), values),
+        coverage,
         strength_matrix(table_ids, pairs),
     )
     near = sorted(chosen, key=lambda place: (-looked_at[place].relevance, table_ids[place]))
-    return Choice([table_ids[place] for place in near], [*candidates, *beside])
+    best = coverage[chosen].max(axis=0, initial=0)
+    reasons = {
+        table_ids[place]: _reason(words.words, (coverage[place] > 0) & (coverage[place] >= best))
+        for place in chosen
+    }
+    return Choice(
+        [table_ids[place] for place in near], [*candidates, *beside], wider.bridges, reasons
+    )
+
+
+def _reason(words: Sequence[str], covered: NDArray[np.bool_]) -> str:
+    told = dict.fromkeys(word for word, is_told in zip(words, covered, strict=True) if is_told)
+    return f"its names or values cover: {', '.join(told)}" if told else "near, or joins others"
 
 
 def strength_matrix(table_ids: Sequence[int], pairs: Sequence[Pair]) -> NDArray[np.float32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import psycopg
@@ -27,13 +28,25 @@ _LEAST_FIT = 0.6
 _BRIDGES_LOOKED_AT = 12
 
 
+@dataclass(frozen=True)
+class Wider:
+    """Tables found beside the candidates, of true relevance, and how they were found.
+
+    `bridges`: those found by joins alone.
+    """
+
+    candidates: list[Candidate]
+    values: list[Value]
+    bridges: frozenset[int]
+
+
 def widen(
     connection: psycopg.Connection,
     words: QuestionWords,
     vector: NDArray[np.float32],
     candidates: Sequence[Candidate],
-) -> tuple[list[Candidate], list[Value]]:
-    """Return tables found beside the candidates, of true relevance, and the values found."""
+) -> Wider:
+    """Return tables beside the candidates: that hold a value, join some of them, or are named."""
     values = find_values(connection, words)
     wider = list(candidates)
     telling = [
@@ -44,9 +57,12 @@ def widen(
     _add(wider, connection, vector, {t for v in telling for t in v.table_ids}, BY_VALUE)
     anchors = [*candidates[:_ANCHORS], *wider[len(candidates) :]]
     bridges = _bridges(connection, [a.table_id for a in anchors], [c.table_id for c in wider])
+    before = len(wider)
     _add(wider, connection, vector, bridges, BY_JOIN)
-    _add(wider, connection, vector, _named(connection, words), BY_NAME)
-    return wider[len(candidates) :], values
+    joined = frozenset(candidate.table_id for candidate in wider[before:])
+    named = _named(connection, words)
+    _add(wider, connection, vector, named, BY_NAME)
+    return Wider(wider[len(candidates) :], values, joined - named)
 
 
 def find_values(connection: psycopg.Connection, words: QuestionWords) -> list[Value]:

@@ -12,7 +12,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION coret.column_ids(text, text, text[]) IS 'Ids of a table''s columns by name, in the order given; NULL unless all of them are in the catalog.';
 
-CREATE OR REPLACE VIEW coret.directed_verdict AS
+CREATE OR REPLACE VIEW coret.directed_verdict WITH (security_invoker) AS
     WITH decided AS (
         SELECT v.verdict, coret.column_ids(v.left_schema, v.left_table, v.left_columns) AS left_columns,
                coret.column_ids(v.right_schema, v.right_table, v.right_columns) AS right_columns
@@ -49,7 +49,7 @@ CREATE OR REPLACE VIEW coret.directed_verdict AS
         FROM unnest(d.child_columns, d.parent_columns) AS n(child, parent)) AS c;
 COMMENT ON VIEW coret.directed_verdict IS 'Verdicts of people on joins whose tables and columns are in the catalog now, by their ids, from child to parent.';
 
-CREATE OR REPLACE VIEW coret.rejected_columns AS
+CREATE OR REPLACE VIEW coret.rejected_columns WITH (security_invoker) AS
     SELECT child_columns[1] AS column_a, parent_columns[1] AS column_b
     FROM coret.directed_verdict WHERE verdict = 'rejected' AND cardinality(child_columns) = 1
     UNION ALL

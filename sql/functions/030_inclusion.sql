@@ -1,6 +1,6 @@
 -- Inclusion dependencies: which columns' distinct values are all among another column's.
 
-CREATE OR REPLACE VIEW coret.keyed_column AS
+CREATE OR REPLACE VIEW coret.keyed_column WITH (security_invoker) AS
     SELECT c.table_id, p.column_id, p.key_kind, p.distinct_count, p.is_unique, p.is_interval, p.min_key, p.max_key, p.sample_shift
     FROM coret.column_profile AS p JOIN coret.catalog_column AS c USING (column_id)
     WHERE p.key_kind IS NOT NULL AND p.distinct_count > 0;

@@ -1,6 +1,6 @@
 -- Compatibility of tables: the gate over column pairs, the score, the best pair a table pair.
 
-CREATE OR REPLACE VIEW coret.gate_column AS
+CREATE OR REPLACE VIEW coret.gate_column WITH (security_invoker) AS
     SELECT c.table_id, p.column_id, p.distinct_count, p.min_key, p.max_key, p.is_interval,
            p.is_unique AND (s.gate = 'families' OR p.null_count = 0) AS is_unique, p.sample_shift > 0 AS is_sampled,
            -- What two columns have to be alike in to be compared at all.
@@ -126,10 +126,13 @@ COMMENT ON FUNCTION coret.best_pairs(bigint[], bigint[], real) IS
 CREATE OR REPLACE FUNCTION coret.compatible_among(table_ids bigint[])
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
-LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT * FROM coret.best_pairs(table_ids);
-END;
+-- In PL/pgSQL, which keeps its plan: planning took longer than computing the pairs of a question.
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM coret.best_pairs(table_ids);
+END $$;
 COMMENT ON FUNCTION coret.compatible_among(bigint[]) IS
     'The compatibility of every two of some tables, computed now from facts and inclusions: also what lies below the floor of what is stored.';
 
@@ -167,7 +170,7 @@ END $$;
 COMMENT ON FUNCTION coret.refresh_compatibility(bigint[], bigint[]) IS
     'Renew compatibility for every pair with a side in changed_tables, but for pairs with later_tables, which are renewed in their turn. Returns the number of pairs stored.';
 
-CREATE OR REPLACE VIEW coret.compatible_pair AS
+CREATE OR REPLACE VIEW coret.compatible_pair WITH (security_invoker) AS
     SELECT c.table_a, c.table_b, c.score, c.jaccard, c.header_similarity, c.cardinality,
            coret.qualified_name(ta.schema_name, ta.table_name) AS name_a, ca.column_name AS column_a,
            coret.qualified_name(tb.schema_name, tb.table_name) AS name_b, cb.column_name AS column_b

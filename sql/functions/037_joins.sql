@@ -8,7 +8,7 @@ END;
 COMMENT ON FUNCTION coret.included_share(bigint, bigint) IS
     'Share of the child column''s distinct keys that the parent column has, 0 to 1; NULL where there is nothing to compare.';
 
-CREATE OR REPLACE VIEW coret.join_evidence AS
+CREATE OR REPLACE VIEW coret.join_evidence WITH (security_invoker) AS
     SELECT e.edge_id, e.child_table, e.parent_table, e.child_columns, e.parent_columns, e.evidence, e.name_fit, e.included,
            e.included IS NULL AS is_unseen,
            coalesce(least(1, e.included * pc.distinct_count / nullif(pp.distinct_count, 0)), 0)::real AS covered,
@@ -31,7 +31,7 @@ CREATE OR REPLACE VIEW coret.join_evidence AS
     LEFT JOIN coret.column_profile AS pp ON pp.column_id = cp.column_id;
 COMMENT ON VIEW coret.join_evidence IS 'What speaks for and against each possible join, from its two columns alone.';
 
-CREATE OR REPLACE VIEW coret.join_weight AS
+CREATE OR REPLACE VIEW coret.join_weight WITH (security_invoker) AS
     WITH prior AS (
         SELECT *, CASE WHEN evidence = 'inferred'
                   THEN name_fit + 0.6 * covered + 0.2 * same_name::int + 0.1 * same_style::int + 0.2 * (included = 1)::int

@@ -55,7 +55,7 @@ RETURN (
     FROM coret.join_edge AS e JOIN coret.join_evidence AS v USING (edge_id) WHERE e.edge_id = of_edge);
 COMMENT ON FUNCTION coret.join_reasons(bigint) IS 'What the confidence of a possible join rests on, in words.';
 
-CREATE OR REPLACE VIEW coret.join_edge_both AS
+CREATE OR REPLACE VIEW coret.join_edge_both WITH (security_invoker) AS
     SELECT e.edge_id, e.child_table AS from_table, e.parent_table AS to_table, e.child_columns AS from_columns,
            e.parent_columns AS to_columns, e.cardinality, e.confidence, e.evidence
     FROM coret.join_edge AS e

@@ -1,15 +1,16 @@
 -- What a refresh has to do.
 
+-- With its owner's rights: who may read coret.status or coret.stale may not read all that this reads.
 CREATE OR REPLACE VIEW coret.step_input AS
     SELECT t.table_id, s.step,
            md5(concat_ws('|', t.definition_hash, CASE s.step
                WHEN 'snapshot' THEN t.data_version
                WHEN 'profile' THEN t.data_version
-               WHEN 'purpose' THEN concat_ws('|', (SELECT p.markdown FROM coret.table_snapshot AS p WHERE p.table_id = t.table_id),
+               WHEN 'purpose' THEN concat_ws('|', (SELECT p.content_hash FROM coret.table_snapshot AS p WHERE p.table_id = t.table_id),
                                                   (SELECT x.input_hash FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile'),
                                                   (SELECT n.purpose FROM coret.purpose_note AS n WHERE n.schema_name = t.schema_name AND n.table_name = t.table_name))
                WHEN 'embedding' THEN concat_ws('|', (SELECT p.purpose FROM coret.purpose AS p WHERE p.table_id = t.table_id),
-                                                    (SELECT p.markdown FROM coret.table_snapshot AS p WHERE p.table_id = t.table_id))
+                                                    (SELECT p.content_hash FROM coret.table_snapshot AS p WHERE p.table_id = t.table_id))
                ELSE (SELECT x.input_hash FROM coret.table_step AS x WHERE x.table_id = t.table_id AND x.step = 'profile')
            END)) AS input_hash
     FROM coret.catalog_table AS t
@@ -53,3 +54,34 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION coret.read_whole(text, boolean) IS
     'Have a big table profiled exactly by the next refresh and those after it, instead of from a sketch; wanted => false takes that back.';
+
+-- A barrier: else a function of the reader's own could be shown rows before they are left out.
+CREATE OR REPLACE VIEW coret.stale WITH (security_barrier) AS
+    SELECT coret.qualified_name(t.schema_name, t.table_name) AS table_name, i.step,
+           CASE WHEN done.table_id IS NULL THEN 'never done'
+                -- Why may quote names and values of any column, or of another table.
+                WHEN done.problem IS NOT NULL THEN concat_ws(': ', 'skipped', CASE WHEN coret.sees_all() THEN done.problem END)
+                ELSE 'what it reads has changed' END AS reason,
+           done.finished_at AS last_finished_at
+    FROM coret.step_input AS i
+    JOIN coret.catalog_table AS t USING (table_id)
+    JOIN coret.source AS s USING (source_id)
+    LEFT JOIN coret.table_step AS done ON done.table_id = i.table_id AND done.step = i.step
+    WHERE (done.problem IS NOT NULL OR done.input_hash IS DISTINCT FROM i.input_hash)
+      -- The owner's rights read what tells it; whoever asks sees tables of its own.
+      AND (coret.sees_all() OR s.kind = 'here' AND coret.is_current(t.table_oid, t.schema_name, t.table_name) AND coret.reads_table(t.table_oid));
+COMMENT ON VIEW coret.stale IS 'Which tables need which step of a refresh, and why: by what the last refresh found in the catalog.';
+
+CREATE OR REPLACE FUNCTION coret.analyze_tables(names text[]) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT
+-- Before Postgres 17 only a table's owner may analyse it.
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY names LOOP
+        EXECUTE format('ANALYZE coret.%I', name);
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION coret.analyze_tables(text[]) IS 'Tell the planner how large tables of the schema coret have become.';

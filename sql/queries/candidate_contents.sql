@@ -1,6 +1,4 @@
--- What a chat model is shown of some tables: id, purpose, snapshot.
-SELECT t.table_id, p.purpose, s.markdown
-FROM coret.catalog_table AS t
-LEFT JOIN coret.purpose AS p USING (table_id)
-LEFT JOIN coret.table_snapshot AS s USING (table_id)
-WHERE t.table_id = ANY (%(table_ids)s)
+-- What a chat model is shown of some tables, each under its label.
+SELECT t.table_id, coret.selection_payload(t.table_id, n.label, %(is_remote)s)
+FROM unnest(%(table_ids)s::bigint[], %(labels)s::text[]) AS n(table_id, label)
+JOIN coret.catalog_table AS t USING (table_id)

@@ -1,10 +1,24 @@
--- Drop every view and function of ours, whatever order they depend in; never what others built on them.
+-- Drop every policy, view and function of ours, whatever order they depend in; never what others built on them.
 DO $$
 DECLARE
     statement text;
     failed boolean;
     progress boolean;
 BEGIN
+    -- They call our functions. What they opened stays closed until they are made anew.
+    FOR statement IN
+        SELECT format('DROP POLICY %I ON %s', p.polname, p.polrelid::regclass) FROM pg_policy AS p
+        JOIN pg_class AS c ON c.oid = p.polrelid WHERE c.relnamespace = 'coret'::regnamespace
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    -- Without policies even the owner would see no row.
+    FOR statement IN
+        SELECT format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', c.oid::regclass) FROM pg_class AS c
+        WHERE c.relnamespace = 'coret'::regnamespace AND c.relkind = 'r' AND c.relrowsecurity
+    LOOP
+        EXECUTE statement;
+    END LOOP;
     LOOP
         failed := false;
         progress := false;

@@ -46,7 +46,7 @@ def test_most_demo_questions_get_their_tables_and_joins(demo_dsn: str) -> None:
     assert len(complete) >= 20
     assert len(right_joins) >= len(exact) - 1
     assert {a.path for _, a in answers} == {"no-llm"}
-    assert {t.role for _, a in answers for t in a.tables} == {"selected"}
+    assert {t.role for _, a in answers for t in a.tables} <= {"selected", "bridge"}
 
 
 def test_an_answer_is_the_same_each_time(demo_dsn: str) -> None:

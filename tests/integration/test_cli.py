@@ -46,7 +46,7 @@ def test_from_files_to_an_answer(dsn: str, tmp_path: Path) -> None:
     (folder / "orders.csv").write_text(
         "order_no,customer_id,total\n10,1,5.00\n11,1,7.50\n12,2\n13,3,9\n"
     )
-    assert coret("init", "--dsn", dsn).stdout.startswith("coret schema at revision 0002")
+    assert coret("init", "--dsn", dsn).stdout.startswith("coret schema at revision 0003")
 
     loaded = coret("load", folder, "--dsn", dsn)
     assert loaded.returncode == 0, loaded.stderr

@@ -84,4 +84,4 @@ def test_the_installed_wheel_initialises_a_database(wheel: Path, dsn: str, tmp_p
     ).stdout  # fmt: skip
     assert json.loads(where).startswith(str(folder))
     assert "Usage: coret" in coret("--help")
-    assert "revision 0002" in coret("init", "--dsn", dsn)
+    assert "revision 0003" in coret("init", "--dsn", dsn)

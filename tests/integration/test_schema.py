@@ -50,6 +50,7 @@ def test_sql_files_and_migrations_build_the_same(dsn: str) -> None:
         initialise(pool)
         migrated = shape(connection)
         connection.execute("DROP SCHEMA coret CASCADE")
+        connection.execute("SET search_path = pg_catalog, public, pg_temp")
         for script in scripts("schema") + scripts("functions"):
             connection.execute(script.encode())
         built = shape(connection)
@@ -76,7 +77,8 @@ def test_routines_of_another_shape_are_made_anew(dsn: str) -> None:
         )
         connection.execute(
             "DROP FUNCTION coret.qualified_name CASCADE;"
-            "CREATE FUNCTION coret.qualified_name(a text, b text) RETURNS text LANGUAGE sql RETURN a || b"
+            "CREATE FUNCTION coret.qualified_name(a text, b text) RETURNS text LANGUAGE sql RETURN a || b;"
+            "UPDATE coret.routine_build SET fingerprint = 'of an earlier build'"
         )
         initialise(pool)
         assert connection.execute("SELECT coret.qualified_name('s', 't')").fetchone() == ("s.t",)

@@ -41,7 +41,7 @@ def test_the_prompt_holds_tables_joins_and_the_question_last() -> None:
         Pair(101, 999, ["x"], ["y"], 0.9, "1:1"),
     ]
     prompt = build_prompt(
-        "Who sang?", LABELS, {101: ("Singers.", "Table: Singer\n| id |\n| --- |\n| 7 |")}, pairs
+        "Who sang?", LABELS, {101: "### Singer#1\nSingers.\n| id |\n| --- |\n| 7 |"}, pairs
     )
     assert "### Singer#1\nSingers.\n| id |\n| --- |\n| 7 |" in prompt
     assert "- Singer#1.id = concert.singer_id (0.75)" in prompt

@@ -1,4 +1,4 @@
-"""The texts made of a table: snapshot, purpose, embedded text, schema slice."""
+"""The texts made of a table: purpose, embedded text, schema slice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from coret_pg.offline.embedding import TableText, embedding_text, header_text
 from coret_pg.offline.purpose import ColumnFacts, TableFacts, compose_purpose, plain_words
-from coret_pg.offline.snapshot import render_markdown
 from coret_pg.online.result import Join
 from coret_pg.online.schema_slice import SliceColumn, render_slice
 
@@ -27,29 +26,17 @@ def test_names_read_as_words(name: str, words: str) -> None:
     assert plain_words(name) == words
 
 
-def test_a_snapshot_is_one_markdown_table() -> None:
-    text = render_markdown("pets", ["id", "na|me"], [["1", "a\nb | c"], [None, "x" * 99]])
-    assert text.splitlines() == [
-        "Table: pets",
-        "| id | na\\|me |",
-        "| --- | --- |",
-        "| 1 | a b \\| c |",
-        "| NULL | " + "x" * 59 + "… |",
-    ]
-    assert render_markdown("empty", [], []) == "Table: empty"
-
-
 def test_a_composed_purpose_starts_with_what_people_wrote() -> None:
-    facts = TableFacts("order_line", "What was bought.", "", None)
+    facts = TableFacts("order_line", "What was bought.", None, "")
     columns = [
-        ColumnFacts("line_id", "integer", None, True, ["1"]),
-        ColumnFacts("prod_cd", "text", "SKU of the product", False, ["A1", "B2", "C3", "D4"]),
+        ColumnFacts("line_id", "integer", None, True),
+        ColumnFacts("prod_cd", "text", "SKU of the product", False),
     ]
     assert compose_purpose(facts, columns) == (
         "What was bought. order line with line id, prod cd. One row for each line id. "
-        "prod cd: SKU of the product. prod cd such as A1, B2, C3."
+        "prod cd: SKU of the product."
     )
-    assert compose_purpose(TableFacts("t", None, None, None), []) == "t."
+    assert compose_purpose(TableFacts("t", None, None, ""), []) == "t."
 
 
 def test_embedded_texts() -> None:
