@@ -97,21 +97,27 @@ class Root:
                 log,
             )
 
-    def run(self, script: str, *, user: str | None = None, **environment: str) -> str:
-        """Run a shell command inside and return what it printed; raise where it fails."""
+    def run(
+        self, script: str, *, user: str | None = None, shown: bool = False, **environment: str
+    ) -> str:
+        """Run a shell command inside; return what it printed, unless it was shown at once.
+
+        Ends everything where it fails.
+        """
         done = subprocess.run(
             self._inside(script, user or self.user, environment),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=None if shown else subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
+        printed = done.stdout or ""
         if done.returncode:
             raise SystemExit(
-                f"in {self.folder.name}: {script}\n{done.stdout}ended with {done.returncode}"
+                f"in {self.folder.name}: {script}\n{printed}ended with {done.returncode}"
             )
-        return done.stdout
+        return printed
 
     def _inside(self, script: str, user: str, environment: dict[str, str]) -> list[str]:
         name = user.partition(":")[0]
