@@ -48,7 +48,7 @@ test-postgres-16: $(VENV)/.postgres-16  ## Run the integration tests on Postgres
 	$(BIN)/python -m tests.other_server 16 $(BIN)/python -m pytest tests/integration $(NOT_ON_16)
 
 docker-check: $(VENV)/.dev  ## Run what docker/ says in chroots, and the tests on Postgres 17 (root, debootstrap)
-	$(BIN)/python -m docker.check
+	$(BIN)/python docker/check.py
 
 test-sentence-transformers: $(ST_VENV)/.ready  ## Test the sentence-transformers provider (CPU torch)
 	$(ST_VENV)/bin/python -m pytest tests/unit/test_models_sentence_transformers.py
