@@ -100,8 +100,7 @@ def _check(name: str, look: Callable[[], Finding], role: str = "") -> Check:
         finding = Finding(
             "fail",
             _first_line(error),
-            f"Let the owner of schema coret run: GRANT USAGE ON SCHEMA coret TO {role}; "
-            f"GRANT SELECT ON ALL TABLES IN SCHEMA coret TO {role}",
+            f"Let an administrator run: GRANT coret_reader TO {role}",
         )
     except psycopg.Error as error:
         finding = Finding("fail", _first_line(error), "See the server's log, then try again")

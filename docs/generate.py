@@ -224,7 +224,7 @@ def sql_page() -> str:
     """Return the page of the SQL side, read from the files of sql/."""
     objects = SqlObjects()
     sections = []
-    for folder in ("schema", "functions", "views"):
+    for folder in ("schema", "functions"):
         for file in sorted((SQL / folder).glob("*.sql")):
             text = file.read_text(encoding="utf-8")
             created = read_sql(text, objects)
@@ -287,11 +287,13 @@ def _table_part(relation: Relation, objects: SqlObjects) -> str:
 
 def _function_row(function: Function, objects: SqlObjects) -> list[str]:
     volatility = function.volatility.lower() + (", strict" if function.strict else "")
+    if function.kind == "procedure":
+        volatility = "procedure"
     return [
         f"`coret.{function.name}({function.arguments})`",
-        f"`{function.returns}`",
+        f"`{function.returns}`" if function.returns else "",
         volatility,
-        objects.required_comment(f"function {function.name}/{function.types}"),
+        objects.required_comment(f"{function.kind} {function.name}/{function.types}"),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,11 +119,16 @@ class Database:
         return pool
 
     def _defaults(self) -> dict[str, Any]:
+        options = self._parameters.get("options") or os.environ.get("PGOPTIONS", "")
+        # Our statements are short, and row-level security makes them look dear: compiling them
+        # would take longer than they do. A transaction pooler takes no options.
+        ours = {} if self.settings.pooler else {"options": f"-c jit=off {options}".strip()}
         return {
             "application_name": "coret_pg",
             "client_encoding": "utf8",
             "connect_timeout": self.settings.connect_timeout_s,
             **self._parameters,
+            **ours,
         }
 
     def _configure(self, connection: psycopg.Connection) -> None:

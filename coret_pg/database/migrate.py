@@ -58,6 +58,9 @@ def initialise(database: Database) -> SchemaState:
             require_current(version, database.address)
             return schema_state(connection)
         vector_schema = require_vector(connection)
+        if database.is_embedded:
+            # On a server of our own nobody has to be asked: calls from SQL work at once.
+            connection.execute("CREATE EXTENSION IF NOT EXISTS dblink")
     with _alembic(database) as (config, connection):
         _prepare(connection, vector_schema)
         state = _state(config, connection)

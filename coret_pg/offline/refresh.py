@@ -169,7 +169,10 @@ def _run_steps(
     steps.batches("joins", joins, _JOINS_BATCH, side_by_side=False)
     # Each join's confidence depends on its rivals: all are weighed once all are found.
     weigh_joins(connection)
-    _analyze(connection, "table_embedding", "compatibility", "join_edge", "column_phrases")
+    _analyze(
+        connection,
+        *("catalog_table", "table_embedding", "compatibility", "join_edge", "column_phrases"),
+    )
 
 
 def _analyze(connection: psycopg.Connection, *tables: str) -> None:

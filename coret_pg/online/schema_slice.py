@@ -58,7 +58,7 @@ def render_slice(
     ]
     parts = [statement for statement in statements if statement]
     if joins:
-        conditions = [f"-- {join}" for join in joins]
+        conditions = [f"-- {' '.join(str(join).splitlines())}" for join in joins]
         parts.append("\n".join(["-- Joins", *conditions]))
     return "\n\n".join(parts)
 

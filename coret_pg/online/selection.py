@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ _INSTRUCTIONS = (
     "exactly as shown; an empty list if nothing fits."
 )
 _ANSWER_TOKENS = 400
-_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
 
 
 class Unusable(Exception):
@@ -157,10 +155,11 @@ def parse_answer(text: str, labels: dict[int, str]) -> tuple[list[int], list[str
 
 def _answered_names(text: str) -> list[str]:
     # The last object counts: reasoning before the answer may hold others.
-    for found in reversed(_OBJECT.findall(text)):
+    decoder = json.JSONDecoder()
+    for start in reversed([place for place, character in enumerate(text) if character == "{"]):
         try:
-            answer = json.loads(found)
-        except ValueError:
+            answer, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
             continue
         tables = answer.get("tables")
         if isinstance(tables, list) and all(isinstance(name, str) for name in tables):

@@ -70,7 +70,7 @@ def find_values(connection: psycopg.Connection, words: QuestionWords) -> list[Va
     phrases = words.phrases
     spellings = list(dict.fromkeys(s for phrase in phrases for s in phrase.spellings))
     rows = connection.execute(query("question_values"), {"phrases": spellings}).fetchall()
-    row = connection.execute("SELECT count(*) FROM coret.catalog_table").fetchone()
+    row = connection.execute(query("count_pool")).fetchone()
     return weigh_values(phrases, dict(rows), int(row[0]) if row else 0)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import psycopg
 
-from coret_pg.database.connection import Database
+from coret_pg.database.connection import Database, explained
 from coret_pg.database.migrate import require_schema
 from coret_pg.errors import ConfigurationError, CoretError, DatabaseError
 from coret_pg.models import Abandoned, ChatModel, Embedder
@@ -41,6 +41,10 @@ class Worker:
         # One permit for each question that may wait.
         self._news = threading.Semaphore(0)
         self._pid = 0
+        self._threads = [
+            threading.Thread(target=self._answer_questions, name=f"coret call {number}")
+            for number in range(database.settings.calls)
+        ]
 
     def stop(self) -> None:
         """Take no more questions; what runs is finished. Safe in a signal handler."""
@@ -53,26 +57,19 @@ class Worker:
         role may not act for others.
         """
         self._check()
-        threads = [
-            threading.Thread(target=self._answer_questions, name=f"coret call {number}")
-            for number in range(self._database.settings.calls)
-        ]
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
         try:
             self._listen_until_stopped()
         finally:
             self.stop()
-            for _ in threads:
-                self._news.release()
-            ends = time.monotonic() + _GRACE_S
-            for thread in threads:
-                thread.join(max(0.0, ends - time.monotonic()))
+            self._finish()
 
     def _check(self) -> None:
         """Raise where nothing could be answered."""
-        with self._database.session(autocommit=True) as connection:
-            require_schema(connection, self._database.address)
+        address = self._database.address
+        with self._database.session(autocommit=True) as connection, explained(address):
+            require_schema(connection, address)
             try:
                 with acting_for(connection, connection.info.user):
                     connection.execute("SELECT coret.reader()")
@@ -112,12 +109,24 @@ class Worker:
                 self._news.release()
             for _ in connection.notifies(timeout=_TICK_S / 2, stop_after=1):
                 self._news.release()
+        # With the lock still held: else another worker would take over what runs here.
+        self._finish()
+
+    def _finish(self) -> None:
+        """Wait for what runs, but not for ever."""
+        for _ in self._threads:
+            self._news.release()
+        ends = time.monotonic() + _GRACE_S
+        for thread in self._threads:
+            thread.join(max(0.0, ends - time.monotonic()))
 
     def _answer_questions(self) -> None:
         """Answer one question after the other, in a thread of its own."""
         while not self._stopping.is_set():
             try:
                 with self._database.session(autocommit=True) as connection:
+                    # What is lost by a crash is lost with the call that waited for it.
+                    connection.execute("SET synchronous_commit = off")
                     while not self._stopping.is_set():
                         request = requests.claim(connection, self._pid) if self._pid else None
                         if request is None:

@@ -18,7 +18,7 @@ RETURN (0.5 * greatest(0, least(1, 1 - coalesce(cosine_distance, 1))) + 0.5 * wo
 COMMENT ON FUNCTION coret.header_similarity(float8, real) IS
     '0.5 * cosine of two header embeddings (clamped to 0..1; 0 where one is missing) + 0.5 * overlap coefficient of the header words.';
 
-CREATE OR REPLACE FUNCTION coret.scored_pairs(own_tables bigint[], other_tables bigint[] DEFAULT NULL, least_score real DEFAULT 0)
+CREATE OR REPLACE FUNCTION coret.scored_pairs(own_tables bigint[], other_tables bigint[] DEFAULT NULL, least_score real DEFAULT 0, only_columns bigint[] DEFAULT NULL)
 RETURNS TABLE (sub_table bigint, sup_table bigint, sub_column bigint, sup_column bigint, score real, jaccard real, header_similarity real,
                sub_is_unique boolean, sup_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
@@ -32,6 +32,7 @@ BEGIN ATOMIC
         JOIN coret.gate_column AS g USING (table_id)
         LEFT JOIN coret.column_embedding AS e
             ON e.model_id = (SELECT m.model_id FROM coret.embedding_model AS m WHERE m.is_active) AND e.column_id = g.column_id
+        WHERE only_columns IS NULL OR g.column_id = ANY (only_columns)
     ),
     included AS MATERIALIZED (
         -- LATERAL and OFFSET 0: by index, also where the planner takes the columns for more than they are.
@@ -97,17 +98,17 @@ BEGIN ATOMIC
     WHERE s.score >= least_score
       AND (s.sub_column, s.sup_column) NOT IN (SELECT r.column_a, r.column_b FROM coret.rejected_columns AS r);
 END;
-COMMENT ON FUNCTION coret.scored_pairs(bigint[], bigint[], real) IS
-    'Column pairs between tables of two sets (NULL: the same one; else without a table in common) that pass the gate (one side unique, sub''s distinct values included in sup''s), with their score; without those that score less than least_score or that people rejected.';
+COMMENT ON FUNCTION coret.scored_pairs(bigint[], bigint[], real, bigint[]) IS
+    'Column pairs between tables of two sets (NULL: the same one; else without a table in common) that pass the gate (one side unique, sub''s distinct values included in sup''s), with their score (only_columns: among these alone); without those that score less than least_score or that people rejected.';
 
-CREATE OR REPLACE FUNCTION coret.best_pairs(own_tables bigint[], other_tables bigint[] DEFAULT NULL, least_score real DEFAULT 0)
+CREATE OR REPLACE FUNCTION coret.best_pairs(own_tables bigint[], other_tables bigint[] DEFAULT NULL, least_score real DEFAULT 0, only_columns bigint[] DEFAULT NULL)
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH best AS (
         SELECT DISTINCT ON (least(s.sub_table, s.sup_table), greatest(s.sub_table, s.sup_table)) s.*, s.sub_table < s.sup_table AS sub_is_a
-        FROM coret.scored_pairs(own_tables, other_tables, least_score) AS s
+        FROM coret.scored_pairs(own_tables, other_tables, least_score, only_columns) AS s
         ORDER BY least(s.sub_table, s.sup_table), greatest(s.sub_table, s.sup_table), s.score DESC, s.sub_column, s.sup_column
     )
     SELECT least(b.sub_table, b.sup_table), greatest(b.sub_table, b.sup_table),
@@ -120,21 +121,45 @@ BEGIN ATOMIC
            b.is_sampled
     FROM best AS b;
 END;
-COMMENT ON FUNCTION coret.best_pairs(bigint[], bigint[], real) IS
+COMMENT ON FUNCTION coret.best_pairs(bigint[], bigint[], real, bigint[]) IS
     'Of coret.scored_pairs the best of every two tables.';
+
+CREATE OR REPLACE FUNCTION coret.compatible_among_as(seal text, table_ids bigint[])
+RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
+               a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
+-- In PL/pgSQL, which keeps its plan: planning took longer than computing the pairs of a question.
+LANGUAGE plpgsql STABLE STRICT
+-- Scores are made of keys, which no reader may see, and which of all the pairs a column is in may be
+-- told is known only after them: the rights are looked at first, here, once a column.
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+AS $$
+DECLARE
+    reader constant oid := coret.sealed_reader(seal);
+    sees_all constant boolean := coret.sees_all(reader);
+    visible_columns bigint[];
+BEGIN
+    SELECT array_agg(c.column_id) INTO visible_columns
+    FROM (SELECT t.table_id, t.table_oid FROM coret.catalog_table AS t JOIN coret.source AS s USING (source_id)
+          WHERE t.table_id = ANY (table_ids)
+            AND (sees_all OR s.kind = 'here' AND coret.is_current(t.table_oid, t.schema_name, t.table_name) AND coret.reads_table(t.table_oid, reader))
+          OFFSET 0) AS t
+    JOIN coret.catalog_column AS c USING (table_id)
+    WHERE sees_all OR has_column_privilege(reader, t.table_oid, c.attnum, 'SELECT');
+    RETURN QUERY SELECT * FROM coret.best_pairs(table_ids, only_columns => coalesce(visible_columns, '{}'));
+END $$;
+COMMENT ON FUNCTION coret.compatible_among_as(text, bigint[]) IS 'coret.compatible_among with the rights of the role that a seal (coret.seal) is made for.';
 
 CREATE OR REPLACE FUNCTION coret.compatible_among(table_ids bigint[])
 RETURNS TABLE (table_a bigint, table_b bigint, column_a bigint, column_b bigint, score real, jaccard real, header_similarity real,
                a_in_b real, b_in_a real, a_is_unique boolean, b_is_unique boolean, is_sampled boolean)
--- In PL/pgSQL, which keeps its plan: planning took longer than computing the pairs of a question.
-LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM coret.best_pairs(table_ids);
-END $$;
+LANGUAGE sql STABLE STRICT
+BEGIN ATOMIC
+    SELECT c.* FROM coret.compatible_among_as((SELECT s.seal FROM coret.seal AS s), table_ids) AS c;
+END;
 COMMENT ON FUNCTION coret.compatible_among(bigint[]) IS
-    'The compatibility of every two of some tables, computed now from facts and inclusions: also what lies below the floor of what is stored.';
+    'The compatibility of every two of some tables, by columns the reader may SELECT, computed now from facts and inclusions: also what lies below the floor of what is stored.';
 
 CREATE OR REPLACE FUNCTION coret.refresh_compatibility(changed_tables bigint[], later_tables bigint[] DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql VOLATILE STRICT AS $$

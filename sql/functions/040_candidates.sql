@@ -54,13 +54,16 @@ SET search_path FROM CURRENT
 SET hnsw.iterative_scan = 'strict_order'
 SET hnsw.ef_search = 100
 SET enable_indexscan = on
+SET enable_sort = on
+SET jit = off
 AS $$
 DECLARE
     model record;
     nearest text;
     hits jsonb;
-    -- Below some thousand tables an exact scan costs milliseconds and misses nothing.
-    least_for_index constant integer := 2000;
+    -- Below some thousand tables an exact scan costs milliseconds and misses nothing; but less where
+    -- every table looked at has its rights looked at too.
+    least_for_index constant integer := CASE WHEN row_security_active('coret.table_embedding') THEN 500 ELSE 5000 END;
 BEGIN
     SELECT m.model_id, m.dimension, coret.index_type(m.dimension) AS index_type,
            (SELECT c.reltuples FROM pg_class AS c WHERE c.oid = 'coret.table_embedding'::regclass) AS tables
@@ -69,7 +72,9 @@ BEGIN
         RAISE EXCEPTION 'coret: no embedding model is active'
             USING HINT = 'Run "coret refresh" first.', ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
-    IF vector_dims(question_embedding) <> model.dimension THEN
+    IF k < 0 THEN
+        RAISE EXCEPTION 'coret: k is %', k USING HINT = 'Ask for as many candidates as you want.', ERRCODE = 'invalid_parameter_value';
+    ELSIF vector_dims(question_embedding) <> model.dimension THEN
         RAISE EXCEPTION 'coret: the question has % dimensions, the active embedding model has %',
             vector_dims(question_embedding), model.dimension
             USING HINT = 'Embed the question with the active model (see coret.embedding_model).', ERRCODE = 'invalid_parameter_value';
@@ -86,12 +91,14 @@ BEGIN
               WHERE e.model_id = %2$s AND ($3 OR c.is_current)
               ORDER BY (e.embedding::%1$s) <=> $1::%1$s, e.table_id
               LIMIT $2) AS n$query$, model.index_type, model.model_id);
-    PERFORM set_config('enable_indexscan', CASE WHEN model.tables < least_for_index THEN 'off' ELSE 'on' END, true);
-    PERFORM set_config('hnsw.ef_search', least(1000, greatest(100, 4 * k))::text, true);
+    -- Without sorting, only the index gives the order.
+    PERFORM set_config('enable_indexscan', (model.tables >= least_for_index)::text, true),
+            set_config('enable_sort', (model.tables < least_for_index)::text, true);
+    PERFORM set_config('hnsw.ef_search', least(1000, greatest(100, 4 * least(k, 1000)))::text, true);
     EXECUTE nearest INTO hits USING question_embedding, k, include_vanished;
     -- The index gives up after so many tables that the reader may not see: then all are looked at.
     IF jsonb_array_length(hits) < k AND model.tables >= least_for_index THEN
-        PERFORM set_config('enable_indexscan', 'off', true);
+        PERFORM set_config('enable_indexscan', 'off', true), set_config('enable_sort', 'on', true);
         EXECUTE nearest INTO hits USING question_embedding, k, include_vanished;
     END IF;
     RETURN QUERY
@@ -107,6 +114,7 @@ CREATE OR REPLACE FUNCTION coret.tables_holding_as(seal text, phrases text[]) RE
 LANGUAGE sql STABLE STRICT
 -- Under row-level security no index can look for a value: the rights are looked at after it.
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET jit = off
 BEGIN ATOMIC
     WITH asking AS MATERIALIZED (SELECT r.reader, coret.sees_all(r.reader) AS sees_all FROM (SELECT coret.sealed_reader(seal) AS reader) AS r)
     SELECT p.phrase, array_agg(DISTINCT c.table_id)

@@ -51,13 +51,17 @@ COMMENT ON FUNCTION coret.shown_values(text[], text, boolean) IS 'A column''s va
 
 CREATE OR REPLACE FUNCTION coret.markdown_cell(value text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT CASE WHEN length(c.cell) <= 60 THEN c.cell ELSE left(c.cell, 59) || '…' END
-        FROM (SELECT replace(btrim(regexp_replace(coalesce(value, 'NULL'), '\s+', ' ', 'g')), '|', '\|') AS cell) AS c);
+RETURN regexp_replace(replace(btrim(regexp_replace(coalesce(value, 'NULL'), '\s+', ' ', 'g')), '|', '\|'), '^(.{59}).{2,}$', '\1…');
 COMMENT ON FUNCTION coret.markdown_cell(text) IS 'A value as a cell of a Markdown table: on one line, cut at 60 characters; NULL as a word.';
 
 CREATE OR REPLACE FUNCTION coret.snapshot_markdown(of_table bigint, is_remote boolean DEFAULT false) RETURNS text
-LANGUAGE sql STABLE STRICT
-BEGIN ATOMIC
+-- In PL/pgSQL, which keeps its plan: planning took longer than ten tables' rows.
+LANGUAGE plpgsql STABLE STRICT
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+AS $$
+BEGIN
+    RETURN (
     WITH shown AS MATERIALIZED (
         SELECT c.attnum, c.column_name, coalesce(coret.shown_values(s.sampled_values, c.sample_level, is_remote), '{}') AS cells
         FROM coret.catalog_column AS c LEFT JOIN coret.column_sample AS s USING (column_id)
@@ -73,17 +77,22 @@ BEGIN ATOMIC
         FROM generate_series(1, (SELECT max(cardinality(x.cells)) FROM shown AS x)) AS n(place) CROSS JOIN shown AS s
         GROUP BY n.place
     )
-    SELECT string_agg(l.text, E'\n' ORDER BY l.place) FROM line AS l;
-END;
+    SELECT string_agg(l.text, E'\n' ORDER BY l.place) FROM line AS l);
+END $$;
 COMMENT ON FUNCTION coret.snapshot_markdown(bigint, boolean) IS
     'The sampled rows of a table as a Markdown table: those columns the reader may read, those values the policies let be shown (is_remote: to an endpoint on another host).';
 
 CREATE OR REPLACE FUNCTION coret.shown_purpose(of_table bigint, is_remote boolean DEFAULT false) RETURNS text
-LANGUAGE sql STABLE STRICT
-RETURN (SELECT p.purpose FROM coret.purpose AS p
+LANGUAGE plpgsql STABLE STRICT
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+AS $$
+BEGIN
+    RETURN (SELECT p.purpose FROM coret.purpose AS p
         WHERE p.table_id = of_table
           -- Written from values as they are, it may quote some that leave this host masked only.
           AND NOT (is_remote AND p.saw_samples AND EXISTS (SELECT FROM coret.catalog_column AS c WHERE c.table_id = of_table AND c.sample_level IS NULL)));
+END $$;
 COMMENT ON FUNCTION coret.shown_purpose(bigint, boolean) IS 'A table''s purpose as the policies let it be shown; NULL where a model wrote it from values that may not leave.';
 
 CREATE OR REPLACE FUNCTION coret.purpose_payload(of_table bigint, is_remote boolean DEFAULT true) RETURNS text

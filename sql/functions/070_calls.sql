@@ -15,7 +15,7 @@ COMMENT ON VIEW coret.worker IS 'The workers that run now (`coret worker`), by t
 CREATE OR REPLACE FUNCTION coret.check_call(question text, k integer, tau real, timeout_s float8) RETURNS void
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF coalesce(btrim(question), '') = '' THEN
+    IF (question ~ '\S') IS NOT TRUE THEN
         RAISE EXCEPTION 'coret: the question is empty' USING HINT = 'Ask one in plain words.', ERRCODE = 'invalid_parameter_value';
     ELSIF length(question) > 8000 THEN
         RAISE EXCEPTION 'coret: the question is % characters long', length(question)

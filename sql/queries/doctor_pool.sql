@@ -1,4 +1,4 @@
--- The catalog against the tables that are there now: catalogued, gone (or renamed, recreated), new.
+-- The catalog against the tables that are there now: catalogued, gone (or renamed, recreated), new; of those the role may see there.
 -- relations: doctor_relations.sql. By join, not to_regclass: that fails for schemas the role may not use.
 WITH here AS (
     SELECT t.table_oid, t.schema_name, t.table_name
@@ -8,5 +8,5 @@ SELECT (SELECT count(*) FROM coret.catalog_table) AS tables,
        count(*) FILTER (WHERE r.oid IS NULL) AS vanished,
        count(*) FILTER (WHERE h.table_oid IS NULL) AS added
 FROM here AS h
-FULL JOIN ({relations}) AS r
+FULL JOIN (SELECT x.* FROM ({relations}) AS x WHERE coret.sees_all() OR coret.reads_table(x.oid)) AS r
     ON r.oid = h.table_oid AND r.nspname = h.schema_name AND r.relname = h.table_name

@@ -24,7 +24,7 @@ BEGIN
     END IF;
 
     -- Says nothing of any table.
-    FOR one IN SELECT unnest(ARRAY['source', 'embedding_model', 'compatibility_setting']) AS relname LOOP
+    FOR one IN SELECT unnest(ARRAY['source', 'embedding_model', 'compatibility_setting', 'routine_build']) AS relname LOOP
         EXECUTE format('CREATE POLICY readers ON coret.%I FOR SELECT TO coret_reader USING (true)', one.relname);
     END LOOP;
 
@@ -34,13 +34,14 @@ BEGIN
         has_any_column_privilege((SELECT coret.reader()), table_oid, 'SELECT')
         -- Its name too: in a restored database the OID may be another table's.
         AND has_schema_privilege((SELECT coret.reader()), (
-            SELECT n.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE c.oid = table_oid AND c.relname = table_name AND n.nspname = schema_name), 'USAGE')
+            -- By its OID alone, not by a name, of which there may be many; regnamespace asks no table.
+            SELECT c.relnamespace FROM pg_class AS c
+            WHERE c.oid = table_oid AND c.relname IS NOT DISTINCT FROM table_name
+              AND c.relnamespace::regnamespace::text = quote_ident(schema_name)), 'USAGE')
         AND source_id = (SELECT s.source_id FROM coret.source AS s WHERE s.kind = 'here'));
     CREATE POLICY readers ON coret.catalog_column FOR SELECT TO coret_reader USING (
-        EXISTS (SELECT FROM coret.catalog_table AS t
-                WHERE t.table_id = catalog_column.table_id
-                  AND has_column_privilege((SELECT coret.reader()), t.table_oid, catalog_column.attnum, 'SELECT')));
+        (SELECT has_column_privilege((SELECT coret.reader()), t.table_oid, catalog_column.attnum, 'SELECT')
+         FROM coret.catalog_table AS t WHERE t.table_id = catalog_column.table_id));
     CREATE POLICY readers ON coret.declared_key FOR SELECT TO coret_reader USING (
         coret.sees_key(table_id, attnums) AND (parent_oid IS NULL OR coret.reads_table(parent_oid, (SELECT coret.reader()))));
 
@@ -52,12 +53,12 @@ BEGIN
         coret.sees_purpose(table_id, made_by = 'person', (SELECT coret.reader())));
 
     FOR one IN SELECT unnest(ARRAY['table_embedding', 'table_step']) AS relname LOOP
-        EXECUTE format('CREATE POLICY readers ON coret.%1$I FOR SELECT TO coret_reader USING (EXISTS (SELECT FROM coret.catalog_table AS t WHERE t.table_id = %1$I.table_id))', one.relname);
+        -- Not EXISTS, which the planner would turn into a look at all tables, to find the few that are asked for.
+        EXECUTE format('CREATE POLICY readers ON coret.%1$I FOR SELECT TO coret_reader USING ((SELECT true FROM coret.catalog_table AS t WHERE t.table_id = %1$I.table_id))', one.relname);
     END LOOP;
     CREATE POLICY readers ON coret.column_embedding FOR SELECT TO coret_reader USING (coret.sees_column(column_id));
 
     -- Joins: who may read both sides.
-    CREATE POLICY readers ON coret.inclusion FOR SELECT TO coret_reader USING (coret.sees_column(sub_column) AND coret.sees_column(sup_column));
     CREATE POLICY readers ON coret.compatibility FOR SELECT TO coret_reader USING (coret.sees_column(column_a) AND coret.sees_column(column_b));
     CREATE POLICY readers ON coret.join_edge FOR SELECT TO coret_reader USING (coret.sees_columns(child_columns || parent_columns));
     CREATE POLICY readers ON coret.join_verdict FOR SELECT TO coret_reader USING (

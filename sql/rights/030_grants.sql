@@ -5,20 +5,19 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA coret FROM PUBLIC;
 
 DO $$
 DECLARE
-    -- They run with the rights of who calls them, but for ask_worker and tables_holding_as, which
+    -- They run with the rights of who calls them, but for ask_worker and those named ..._as, which
     -- take a seal.
     of_readers constant text[] := ARRAY[
         -- to be called
         'retrieve', 'schema_slice', 'retrieve_call', 'submit', 'fetch', 'candidates', 'adjust', 'compatible', 'compatible_among',
         'join_path', 'explain', 'preview_payload',
         -- what those and the policies call
-        'reader', 'reader_name', 'rows_are_filtered', 'reads_table', 'reads_whole', 'sees_all', 'sees_columns', 'sees_column', 'sees_values', 'sees_key', 'sees_purpose',
-         'shared_words', 'word_overlap',
-        'qualified_name', 'column_ids', 'table_named', 'column_names', 'join_reasons', 'is_current', 'index_type', 'header_similarity',
-        'scored_pairs', 'best_pairs', 'tables_holding', 'tables_holding_as', 'masked', 'shown_level', 'shown_values', 'markdown_cell',
+        'reader', 'reader_name', 'rows_are_filtered', 'reads_table', 'reads_whole', 'sees_all', 'sees_columns', 'sees_column',
+        'sees_values', 'sees_key', 'sees_purpose', 'qualified_name', 'column_ids', 'table_named', 'column_names', 'join_reasons',
+        'is_current', 'index_type', 'compatible_among_as', 'tables_holding', 'tables_holding_as', 'masked', 'shown_level', 'shown_values', 'markdown_cell',
         'snapshot_markdown', 'shown_purpose', 'purpose_payload', 'selection_payload', 'worker_lock', 'check_call', 'answer_of',
         'answer_tables', 'pause_s', 'ask_worker', 'explain_json'];
-    of_admins constant text[] := ARRAY['set_sample_policy', 'deny', 'undeny', 'apply_sample_policies', 'forget_values'];
+    of_admins constant text[] := ARRAY['set_sample_policy', 'deny', 'undeny'];
     -- The owner's alone: how the server reaches itself.
     of_owner constant text[] := ARRAY['conninfo', 'own_conninfo', 'elsewhere', 'await_answer', 'sealed_role', 'sealed_reader'];
     routine record;
@@ -38,12 +37,11 @@ BEGIN
     END LOOP;
 
     REVOKE ALL ON ALL TABLES IN SCHEMA coret FROM coret_reader, coret_worker, coret_refresher, coret_admin;
-    GRANT SELECT ON coret.schema_version, coret.routine_build, coret.source, coret.embedding_model, coret.compatibility_setting,
+    GRANT SELECT ON coret.schema_version, coret.routine_build, coret.source, coret.embedding_model,
         coret.catalog_table, coret.catalog_column, coret.declared_key, coret.column_profile, coret.column_sample, coret.purpose,
-        coret.table_embedding, coret.column_embedding, coret.inclusion, coret.compatibility, coret.join_edge, coret.join_verdict,
+        coret.table_embedding, coret.column_embedding, coret.compatibility, coret.join_edge, coret.join_verdict,
         coret.retrieval, coret.retrieval_table, coret.request,
-        coret.keyed_column, coret.gate_column, coret.compatible_pair, coret.directed_verdict, coret.rejected_columns,
-        coret.join_edge_both, coret.join_evidence, coret.seal, coret.worker, coret.status, coret.stale
+        coret.compatible_pair, coret.join_edge_both, coret.join_evidence, coret.seal, coret.worker, coret.status, coret.stale
         TO coret_reader;
     -- Of the ledger what a call cost, not what was sent: rights may have changed since.
     GRANT SELECT (call_id, use, retrieval_id, endpoint, model_name, prompt_hash, prompt_tokens, completion_tokens, seconds, outcome, called_at, asked_by)
@@ -65,7 +63,8 @@ BEGIN
 
     GRANT SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA coret TO coret_refresher;
     REVOKE ALL ON coret.seal_key, coret.sample_policy, coret.deny_pattern, coret.request FROM coret_refresher;
-    REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON coret.schema_version, coret.routine_build FROM coret_refresher;
+    -- Through the view coret.seal the secret itself could be deleted.
+    REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON coret.schema_version, coret.routine_build, coret.seal FROM coret_refresher;
     GRANT SELECT ON coret.sample_policy, coret.deny_pattern, coret.request TO coret_refresher;
     GRANT SELECT, INSERT, UPDATE, DELETE ON coret.sample_policy, coret.deny_pattern TO coret_admin;
     GRANT SELECT, UPDATE, DELETE ON coret.request TO coret_worker;

@@ -216,7 +216,10 @@ def test_the_preview_is_what_is_sent_and_the_ledger_keeps_every_word(crm: Coret)
 
 
 def test_a_purpose_written_from_values_stays_on_this_host(crm: Coret) -> None:
-    one(crm, "UPDATE coret.purpose SET purpose = 'They live in Köln.', made_by = 'llm', model_name = 'm', saw_samples = true RETURNING 1")
+    one(
+        crm,
+        "UPDATE coret.purpose SET purpose = 'They live in Köln.', made_by = 'llm', model_name = 'm', saw_samples = true RETURNING 1",
+    )
     assert "They live" in payload(crm, remote=False)
     assert "They live" not in payload(crm, remote=True)
 

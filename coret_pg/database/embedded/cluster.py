@@ -25,7 +25,7 @@ NEW_PREFIX = ".pgdata-"
 # Written to postgresql.conf, so a user can change them; for a laptop with two cores.
 DEFAULTS = {
     "shared_buffers": "128MB",
-    "max_connections": "60",
+    "max_connections": "200",
     "max_wal_size": "512MB",
     "maintenance_work_mem": "128MB",
     "log_checkpoints": "off",
