@@ -461,6 +461,7 @@ def test_hostile_questions_are_answered_through_a_worker(
 ) -> None:
     """The question goes through two sessions and back, as a text put into statements."""
     dsn, endpoint = injected
+    roles.needs_dblink(dsn)
     before = fingerprint(dsn)
     with (
         Coret(settings=_without_chat(dsn, endpoint, "worker")) as answering,

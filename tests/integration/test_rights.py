@@ -393,6 +393,7 @@ def answers_through_worker(connection: psycopg.Connection) -> str:
 @pytest.mark.parametrize("way", ["llm", "fallback"])
 @pytest.mark.parametrize("role", roles.READERS)
 def test_a_worker_answers_with_the_rights_of_who_asked(pool: Pool, role: str, way: str) -> None:
+    roles.needs_dblink(pool.dsn)
     before = len(pool.endpoint.requests)
     with as_role(pool.dsn, role) as connection:
         if way == "fallback":
@@ -428,6 +429,7 @@ def test_a_worker_answers_with_the_rights_of_who_asked(pool: Pool, role: str, wa
 
 def test_keepers_get_what_they_may_select_through_a_worker(pool: Pool) -> None:
     """Who keeps the catalog sees all of it there; a chat model is told of no more than it may read."""
+    roles.needs_dblink(pool.dsn)
     for role in ("refresher", "admin"):
         with as_role(pool.dsn, role) as connection:
             assert "sorbtab" in visible_tables(connection)
@@ -528,6 +530,7 @@ def test_a_seal_is_good_for_one_role_and_one_transaction(pool: Pool) -> None:
 
 def test_a_functions_owner_and_set_role_count(pool: Pool) -> None:
     """As for any table: who runs a SECURITY DEFINER function has the rights of its owner."""
+    roles.needs_dblink(pool.dsn)
     full, plain = role_name("full"), role_name("plain")
     with as_role(pool.dsn, "superuser") as superuser, as_role(pool.dsn, "plain") as connection:
         superuser.execute(
