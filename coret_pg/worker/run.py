@@ -126,7 +126,9 @@ class Worker:
             try:
                 with self._database.session(autocommit=True) as connection:
                     # What is lost by a crash is lost with the call that waited for it.
-                    connection.execute("SET synchronous_commit = off")
+                    connection.execute(
+                        "SET synchronous_commit = off; SET plan_cache_mode = force_generic_plan"
+                    )
                     while not self._stopping.is_set():
                         request = requests.claim(connection, self._pid) if self._pid else None
                         if request is None:
