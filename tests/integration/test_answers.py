@@ -19,6 +19,7 @@ from coret_pg.errors import (
 )
 from tests.embedded_servers import free_port
 from tests.fake_endpoint import FakeEndpoint
+from tests.plans import load_auto_explain, plans_told
 
 PHYSICS = "Which teachers teach physics?"
 
@@ -228,13 +229,9 @@ def test_many_tables_are_found_by_the_index(demo_dsn: str) -> None:
             vector,
         ).fetchall()
         assert len(set(indexed) & set(exact)) >= 9
-        connection.execute("LOAD 'auto_explain'")
-        plans: list[str] = []
-        connection.add_notice_handler(lambda notice: plans.append(notice.message_primary or ""))
-        connection.execute(
-            "SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on; SET client_min_messages = log"
-        )
-        connection.execute("SELECT table_id FROM coret.candidates(%s, 10)", vector)
-        assert "Index Scan using table_embedding_hnsw_1" in "\n".join(plans)
         before = connection.execute("SHOW enable_indexscan").fetchone()
         assert before == ("on",)
+        load_auto_explain(connection)
+        with plans_told(connection) as plans:
+            connection.execute("SELECT table_id FROM coret.candidates(%s, 10)", vector)
+        assert "Index Scan using table_embedding_hnsw_1" in "\n".join(plans)
