@@ -14,6 +14,7 @@ from tests import roles
 from tests.conftest import Server
 from tests.fake_endpoint import FakeEndpoint
 from tests.roles import Tracers, as_role, role_name
+from tests.workers import running_worker
 
 ROLES = ("nobody", *roles.READERS, *roles.KEEPERS, "monitor", "superuser")
 # Without a word of the pool in it; what a caller wrote itself is taken out of what it gets.
@@ -52,7 +53,7 @@ def rights_pool(embedded_server: Server) -> Iterator[Pool]:
         with (
             roles.pool_settings(dsn, endpoint, "owner") as coret,
             roles.pool_settings(dsn, endpoint, "worker") as answering,
-            roles.running_worker(answering),
+            running_worker(answering),
             as_role(dsn, "superuser") as superuser,
         ):
             # Questions of others, that nobody else may see.

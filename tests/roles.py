@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +21,6 @@ from psycopg.conninfo import make_conninfo
 
 from coret_pg import Coret
 from coret_pg.database.sqlfiles import scripts
-from coret_pg.worker import Worker
 from tests.conftest import Server
 from tests.fake_endpoint import FakeEndpoint, Received
 
@@ -326,34 +323,6 @@ def found_in(text: str, wanted: frozenset[str]) -> list[str]:
         t for t in wanted
         if (re.search(rf"(?<![\d.]){t}", low) if t.isdigit() else t.lower() in low)
     )  # fmt: skip
-
-
-@contextmanager
-def running_worker(coret: Coret) -> Iterator[Worker]:
-    """Let a worker answer for a `with` block; it runs when the block begins."""
-    worker = Worker(coret.database, coret.embedder, coret.chat)
-    failures: list[Exception] = []
-
-    def work() -> None:
-        try:
-            worker.run()
-        except Exception as error:  # noqa: BLE001
-            failures.append(error)
-
-    thread = threading.Thread(target=work, name="worker of the tests")
-    thread.start()
-    try:
-        with coret.database.session(autocommit=True) as connection:
-            ends = time.monotonic() + 20
-            while not _value(connection, "SELECT count(*) FROM coret.worker"):
-                assert not failures, failures
-                assert time.monotonic() < ends, "the worker does not start"
-                time.sleep(0.02)
-        yield worker
-    finally:
-        worker.stop()
-        thread.join(40)
-    assert not failures, failures
 
 
 def run_program(dsn: str, program: str, *arguments: str, user: str | None = None) -> None:

@@ -117,7 +117,7 @@ COMMENT ON PROCEDURE coret.retrieve_call(text, integer, real, float8, bigint, js
 
 CREATE OR REPLACE FUNCTION coret.pause_s(waiting_since timestamptz) RETURNS float8
 LANGUAGE sql VOLATILE
--- Short after a short wait, never long. Seconds are subtracted, as before Postgres 17 no time is from infinity.
+-- Short after a short wait, never long. Seconds, not times, are subtracted: before Postgres 17 infinity less a time is an error.
 RETURN greatest(0.001, least(0.02, (extract(epoch FROM clock_timestamp()) - extract(epoch FROM waiting_since)) / 50));
 COMMENT ON FUNCTION coret.pause_s(timestamptz) IS 'Seconds to wait before looking for an answer again.';
 

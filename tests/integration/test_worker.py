@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -20,13 +17,13 @@ from coret_pg.api import Coret
 from coret_pg.errors import ConfigurationError, DatabaseError
 from coret_pg.worker import Worker
 from tests.fake_endpoint import Behaviour, FakeEndpoint
+from tests.workers import WAIT_S, execute, fetch, llm, process, wait_for, working
 
 PHYSICS = "Which teachers teach physics?"
 TABLES = ["school.teachers", "school.courses", "school.subjects"]
 CHOICE = '{"tables": ["teachers", "courses", "subjects"]}'
 # What the adjustment makes of that choice.
 BY_LLM = [*TABLES, "school.enrolments"]
-WAIT_S = 20.0
 
 
 @pytest.fixture
@@ -38,62 +35,6 @@ def pool(demo_dsn: str) -> str:
         except psycopg.errors.FeatureNotSupported:
             pytest.skip("this server has no dblink")
     return demo_dsn
-
-
-@contextmanager
-def working(dsn: str, **settings: object) -> Iterator[Worker]:
-    """A worker in a thread of this process, once it listens."""
-    with Coret(dsn, **{"calls": 2} | settings) as coret:
-        worker = Worker(coret.database, coret.embedder, coret.chat)
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-        try:
-            wait_for(lambda: fetch(dsn, "SELECT count(*) FROM coret.worker") == 1)
-            yield worker
-        finally:
-            worker.stop()
-            thread.join(WAIT_S)
-            assert not thread.is_alive()
-
-
-@contextmanager
-def process(dsn: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """`coret worker` as a process of its own."""
-    started = subprocess.Popen(
-        [sys.executable, "-c", "from coret_pg.cli.main import run; run()", "worker", "--dsn", dsn],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield started
-    finally:
-        started.kill()
-        started.communicate()
-
-
-def llm(endpoint: FakeEndpoint) -> dict[str, str]:
-    return {"CORET_LLM_MODEL": "m", "CORET_LLM_BASE_URL": endpoint.base_url}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = WAIT_S) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, "it never came"
-        time.sleep(0.02)
-
-
-def fetch(dsn: str, query: str, *parameters: object) -> object:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        row = connection.execute(query.encode(), parameters).fetchone()
-    return row[0] if row else None
-
-
-def execute(dsn: str, *statements: str) -> None:
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for statement in statements:
-            connection.execute(statement.encode())
 
 
 def names(dsn: str, question: str = PHYSICS) -> list[str]:
